@@ -1,0 +1,61 @@
+"""Activation functions. Each takes a Float tensor of any shape and returns one of the same shape and dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tinyburn.tensor import Tensor
+from tinyburn.tensor.shape import normalize_dim
+
+if TYPE_CHECKING:
+    from tinyburn.backend import Backend
+
+B = TypeVar("B", bound="Backend")
+D = TypeVar("D")
+
+
+def relu(x: Tensor[B, D]) -> Tensor[B, D]:
+    """``max(x, 0)``. Its slope at 0 is taken as 0."""
+    return x._new(x.backend.relu(x._of_kind("relu", "float")))
+
+
+def leaky_relu(x: Tensor[B, D], negative_slope: float = 0.01) -> Tensor[B, D]:
+    """``x`` above 0, else ``negative_slope * x``."""
+    return x.mask_where(x < 0.0, x * negative_slope)
+
+
+def sigmoid(x: Tensor[B, D]) -> Tensor[B, D]:
+    """``1 / (1 + exp(-x))``, from 0 to 1."""
+    return x._new(x.backend.sigmoid(x._of_kind("sigmoid", "float")))
+
+
+def tanh(x: Tensor[B, D]) -> Tensor[B, D]:
+    """The hyperbolic tangent, from -1 to 1."""
+    return x.tanh()
+
+
+def silu(x: Tensor[B, D]) -> Tensor[B, D]:
+    """``x * sigmoid(x)``, also called swish."""
+    return x * sigmoid(x)
+
+
+def gelu(x: Tensor[B, D]) -> Tensor[B, D]:
+    """``x * P(N <= x)`` for a standard normal N, exactly, by erf (Hendrycks and Gimpel 2016)."""
+    return x * ((x * (1 / math.sqrt(2))).erf() + 1.0) * 0.5
+
+
+def softplus(x: Tensor[B, D], beta: float = 1.0) -> Tensor[B, D]:
+    """``log(1 + exp(beta * x)) / beta``, written so that no exponential overflows."""
+    scaled = x * beta
+    return (relu(scaled) + (-scaled.abs()).exp().log1p()) / beta
+
+
+def softmax(x: Tensor[B, D], dim: int) -> Tensor[B, D]:
+    """``exp(x)`` over its sum along one dim. A row of -inf alone (all masked) gives zeros."""
+    return x._new(x.backend.softmax(x._of_kind("softmax", "float"), normalize_dim("softmax", dim, x.shape)))
+
+
+def log_softmax(x: Tensor[B, D], dim: int) -> Tensor[B, D]:
+    """The logarithm of `softmax`, exact also where that is too small for the dtype."""
+    return x._new(x.backend.log_softmax(x._of_kind("log_softmax", "float"), normalize_dim("log_softmax", dim, x.shape)))

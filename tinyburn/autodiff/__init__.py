@@ -1,0 +1,8 @@
+"""Autodiff: a backend around another that records what the backward pass needs, and runs it on the inside."""
+
+from .decorator import Autodiff
+from .gradients import Gradients
+from .graph import Node
+from .strategy import NoCheckpointing
+
+__all__ = ["Autodiff", "Gradients", "NoCheckpointing", "Node"]

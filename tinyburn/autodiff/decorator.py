@@ -1,0 +1,128 @@
+"""Autodiff[B]: backend B, with a graph of what the backward pass needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+from typing_extensions import TypeVar
+
+from tinyburn.backend.decorator import Decorator
+from tinyburn.backend.device import AUTODIFF, Device
+from tinyburn.backend.interface import Array, Backend
+from tinyburn.backend.operations import Operation
+from tinyburn.tensor import Tensor
+from tinyburn.tensor.errors import GraphError, explain
+from tinyburn.tensor.scope import current_path
+
+from .compiled import CompiledRule, compile_rules
+from .engine import run_backward
+from .gradients import Gradients
+from .graph import LEAF, Edge, GraphArray, Node, note_all
+from .strategy import NoCheckpointing
+
+IB = TypeVar("IB", bound=Backend)
+S = TypeVar("S", default=NoCheckpointing)
+
+
+class Autodiff(Decorator, Generic[IB, S]):
+    """Computes as B does. An operation with a tracked operand also leaves a node: its rules and what they name.
+
+    Derivatives run on B, so ``Autodiff[Autodiff[B]]`` differentiates them again.
+    """
+
+    is_autodiff: ClassVar[bool] = True
+
+    @classmethod
+    def _wrap_operation(cls, operation: Operation) -> Any:
+        rules = compile_rules(operation.name)
+        if operation.is_default and not rules:
+            return None
+        return _recorded(operation.name, rules, cls.inner)
+
+    @classmethod
+    def _wrap_made(cls, primitive: Array, device: Any) -> GraphArray:
+        return GraphArray(primitive)
+
+    from_inner = _wrap_made
+
+    @staticmethod
+    def detach(a: Any) -> GraphArray:
+        return GraphArray(a.primitive)
+
+    @staticmethod
+    def require_grad(a: Any) -> GraphArray:
+        """A leaf with the same values. Raises GraphError for the result of a tracked operation."""
+        if not a.is_tracked:
+            return GraphArray(a.primitive, Node(LEAF, (), [], 1, a.shape, a.dtype, current_path()))
+        if not a.node.is_leaf:
+            reason = f"the tensor is the result of {a.node.op}, so its gradient goes on to what it was made from"
+            raise GraphError(explain("require_grad", [reason], hint="cut it off first, with .detach().require_grad()"))
+        return GraphArray(a.primitive, a.node)
+
+    @staticmethod
+    def is_leaf(a: Any) -> bool:
+        return a.node is not None and a.node.is_leaf
+
+    @classmethod
+    def backward(
+        cls, root: Tensor[Any, Any, Any], gradient: Tensor[Any, Any, Any] | None, retain_graph: bool, record_flow: bool
+    ) -> Gradients[Any]:
+        """See `Tensor.backward`."""
+        return run_backward(root, gradient, retain_graph, record_flow)
+
+    if TYPE_CHECKING:  # the interface's signatures, with the backend that a checker should know
+
+        @classmethod
+        def device(
+            cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+        ) -> Device[Autodiff[IB, S]]: ...
+
+
+def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Backend]) -> Any:
+    """One operation of ``inner``; with a tracked operand, its result gets a node."""
+    compute, observed = getattr(inner, name), inner.observed
+
+    def apply(*arguments: Any) -> GraphArray:
+        values: list[Any] = []
+        tracked = False
+        for argument in arguments:
+            if type(argument) is GraphArray:
+                values.append(argument.primitive)
+                if argument.node is not None and argument.node.depth:
+                    tracked = True
+            else:
+                values.append(argument)
+        result = GraphArray(compute(*values))
+        if tracked and result.dtype.kind == "f":
+            record(arguments, values, result)
+        return result
+
+    def record(arguments: tuple[Any, ...], values: list[Any], result: GraphArray) -> None:
+        values.append(result.primitive)
+        edges: list[Edge] = []
+        depth = 0
+        for place, rule in rules:
+            operand = arguments[place]
+            if type(operand) is GraphArray and operand.node is not None and operand.node.depth:
+                edges.append((operand.node, rule, rule.save(values)))
+                depth = max(depth, operand.node.depth)
+        if not edges:
+            return
+        if observed:
+            for _, rule, saved in edges:
+                note_all(inner, "save", rule.buffers(saved))
+        nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
+        result.node = Node(name, nodes, edges, depth + 1, result.shape, result.dtype, current_path())
+
+    apply.__name__ = name
+    return apply
+
+
+def autodiff_device(inner: Device[Any]) -> Device[Any]:
+    """The device of ``Autodiff[B]`` around a device of B."""
+    backend: Any = Autodiff[inner.backend]  # type: ignore[name-defined]
+    device: Device[Any] = backend.wrap_device(inner)
+    return device
+
+
+AUTODIFF.append(autodiff_device)

@@ -1,0 +1,145 @@
+"""The backward pass: from the root to the leaves, each node after all that depend on it.
+
+The walk is a loop, not a recursion, so a chain of 100 000 operations is no trouble. Each saved buffer is let go right
+after the rule that named it has run.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from tinyburn.backend.interface import Backend
+from tinyburn.backend.device import Device
+from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import check_operands
+from tinyburn.tensor.errors import GraphError, ShapeError, explain
+from tinyburn.tensor.scope import enter, leave
+from tinyburn.tensor.shape import Shape
+
+from .flow import Flow
+from .gradients import Gradients
+from .graph import LEAF, Node, note_all
+
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+_depth = attrgetter("depth")
+Pending: TypeAlias = dict[Node, AnyTensor]
+
+
+def run_backward(
+    root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool, record_flow: bool
+) -> Gradients[Any]:
+    """Checks everything first, so that an error leaves the graph as it was; then walks."""
+    node: Node | None = root.primitive.node
+    if node is None or node.is_constant:
+        reason = "no tensor that it depends on is tracked"
+        raise GraphError(explain("backward", [reason], hint="call .require_grad() on what you want the gradient of"))
+    order = backward_order(node)
+    inner: type[Backend] = root.backend.inner  # type: ignore[attr-defined]
+    inner.note(root.primitive.primitive, "phase", "backward")
+    try:
+        pending = {node: _start(root) if gradient is None else _checked(root, gradient)}
+        flow = Flow() if record_flow else None
+        return Gradients(_walk(order, pending, inner, retain_graph, flow), flow)
+    finally:
+        inner.note(root.primitive.primitive, "phase", "forward")
+
+
+def backward_order(root: Node) -> list[Node]:
+    """Every node that a gradient reaches, children before parents; the same order every time.
+
+    Raises GraphError if an earlier backward pass has used one of them up.
+    """
+    found = {root: None}  # a dict, because it keeps the order of discovery
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.edges is None:
+            reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
+            hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
+            raise GraphError(explain("backward", [reason], hint=hint))
+        for parent, _, _ in node.edges:
+            if parent not in found:
+                found[parent] = None
+                stack.append(parent)
+    return sorted(found, key=_depth, reverse=True)
+
+
+def _start(root: AnyTensor) -> AnyTensor:
+    """Ones: the gradient of the root's sum. A single 1, read again and again."""
+    device: Device[Any] = root.device.inner  # type: ignore[attr-defined]
+    one = Tensor(device.backend.full((1,) * root.rank, 1.0, root.dtype, device), device)
+    return one if root.shape == one.shape else one.expand(root.shape)
+
+
+def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
+    check_operands("backward", root.inner(), gradient)
+    if gradient.shape != root.shape:
+        reason = f"the gradient has shape {gradient.shape}, the tensor {root.shape}"
+        raise ShapeError(explain("backward", [reason], hint="give a gradient of the tensor's own shape"))
+    return gradient
+
+
+def _walk(
+    order: list[Node], pending: Pending, inner: type[Backend], retain_graph: bool, flow: Flow | None
+) -> dict[Node, AnyTensor]:
+    leaves: dict[Node, AnyTensor] = {}
+    observed = inner.observed
+    for node in order:
+        g = pending.pop(node)
+        if flow is not None:
+            flow.add_node(node, g)
+        if node.op is LEAF:
+            leaves[node] = g
+        if observed:
+            _apply_observed(node, g, pending, inner, retain_graph, flow)
+        else:
+            _apply(node, g, pending, None, retain_graph, flow)
+    return leaves
+
+
+def _apply(
+    node: Node, g: AnyTensor, pending: Pending, listener: type[Backend] | None, retain_graph: bool, flow: Flow | None
+) -> None:
+    """Runs the rules of one node, and adds what they give to the gradients of its parents."""
+    edges = node.edges or []
+    if retain_graph:
+        edges = edges.copy()
+    elif node.op is not LEAF:
+        node.edges = None
+    while edges:
+        parent, rule, saved = edges.pop()
+        part = sum_to(rule(g, saved, parent), parent.shape)
+        if listener is not None and not retain_graph:
+            note_all(listener, "release", rule.buffers(saved))
+        del saved  # its last use: the buffers go now, before the next rule allocates
+        if flow is not None:
+            flow.add_edge(node, parent, part)
+        if parent in pending:
+            pending[parent] = pending[parent] + part
+        else:
+            pending[parent] = part
+        del part
+
+
+def _apply_observed(
+    node: Node, g: AnyTensor, pending: Pending, inner: type[Backend], retain_graph: bool, flow: Flow | None
+) -> None:
+    """Like `_apply`, and tells the log which operation's rules run, and in which module it stood."""
+    if node.op is LEAF:
+        inner.note(g.primitive, "grad")
+        return
+    inner.note(g.primitive, "phase", f"backward {node.op}")
+    token = enter(node.path)
+    try:
+        _apply(node, g, pending, inner, retain_graph, flow)
+    finally:
+        leave(token)
+
+
+def sum_to(gradient: AnyTensor, shape: Shape) -> AnyTensor:
+    """Undoes broadcasting: sums over the dims that the operand had at size 1."""
+    if gradient.primitive.shape == shape:
+        return gradient
+    stretched = [dim for dim, (n, m) in enumerate(zip(gradient.shape, shape, strict=True)) if m != n]
+    return gradient._new(gradient.backend.sum_dims(gradient.primitive, tuple(stretched)))

@@ -1,0 +1,100 @@
+"""The graph: one node for each recorded operation, which holds its parents; nothing points back.
+
+So the graph belongs to the tensors: when the last tensor of a computation goes, its nodes and saved buffers go
+with it, by reference counts alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tinyburn.backend.interface import Array, Backend
+from tinyburn.tensor.shape import Shape
+
+from .compiled import CompiledRule, Saved
+
+LEAF, CONSTANT = "leaf", "constant"
+
+Edge: TypeAlias = "tuple[Node, CompiledRule, Saved]"
+
+
+class Node:
+    """What one operation leaves behind.
+
+    Attributes:
+        op: the operation's name, or LEAF or CONSTANT.
+        arguments: its arguments in order: a Node for each tensor, anything else as it was given.
+        edges: for each tracked operand its node, the rule that leads there, and what that rule saved. None once
+            a backward pass has used them up.
+        depth: 1 for a leaf, then 1 more than the deepest parent, so a walk by falling depth meets children before
+            parents; 0 for a constant, which no gradient reaches.
+        shape, dtype: of the result, since the result itself is not kept.
+        path: the module that the operation ran in.
+    """
+
+    __slots__ = ("__weakref__", "arguments", "depth", "dtype", "edges", "op", "path", "shape")
+
+    def __init__(
+        self,
+        op: str,
+        arguments: tuple[Any, ...],
+        edges: list[Edge] | None,
+        depth: int,
+        shape: Shape,
+        dtype: np.dtype[Any],
+        path: str,
+    ) -> None:
+        self.op = op
+        self.arguments = arguments
+        self.edges = edges
+        self.depth = depth
+        self.shape = shape
+        self.dtype = dtype
+        self.path = path
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.op is LEAF
+
+    @property
+    def is_constant(self) -> bool:
+        return self.op is CONSTANT
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        """The nodes of the operands, tracked or not."""
+        return tuple(argument for argument in self.arguments if isinstance(argument, Node))
+
+    def __repr__(self) -> str:
+        return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name}, depth={self.depth})"
+
+
+class GraphArray:
+    """The primitive of `Autodiff`: an inner primitive, and the node that it has in the graph, if any."""
+
+    __slots__ = ("dtype", "node", "primitive", "shape")
+
+    def __init__(self, primitive: Array, node: Node | None = None) -> None:
+        self.primitive = primitive
+        self.node = node
+        self.shape = primitive.shape
+        self.dtype = primitive.dtype
+
+    @property
+    def is_tracked(self) -> bool:
+        return self.node is not None and not self.node.is_constant
+
+    def as_argument(self) -> Node:
+        """The node that stands for this tensor in the graph. A constant gets one when a tracked operation first
+        uses it; it says what was there and keeps no buffer."""
+        if self.node is None:
+            self.node = Node(CONSTANT, (), None, 0, self.shape, self.dtype, "")
+        return self.node
+
+
+def note_all(backend: type[Backend], event: str, buffers: list[tuple[str, Array]]) -> None:
+    """Tells a listening backend what happens to what a rule has saved: the operand's name says why."""
+    for operand, primitive in buffers:
+        backend.note(primitive, event, operand)

@@ -1,0 +1,165 @@
+"""The derivative of every operation, one line each.
+
+A rule turns ``g``, the gradient of an operation's result, into the gradient of one of its operands: one rule for
+each operand, in their order. It asks by name for what it needs, and **exactly that is kept alive** between the
+forward and the backward pass:
+
+    g                 the gradient that comes in (costs nothing: it arrives)
+    a, b, ...         an operand, as the interface names it; a number may stand there
+    out               the result
+    a_shape, a_dtype  only the shape or the dtype of the operand itself; these come first
+    dim, shape, ...   any other argument of the operation
+
+Rules are written with tensors, so they are themselves differentiable, to any order. None of them undoes
+broadcasting: the engine sums a gradient over the dims that an operand did not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tinyburn.backend.interface import size_of
+from tinyburn.tensor import Shape, Tensor
+
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+Rule: TypeAlias = Callable[..., AnyTensor]
+
+
+def _zeros(shape: Shape, g: AnyTensor) -> AnyTensor:
+    """Zeros of any shape for the price of one: a single 0, read again and again."""
+    return Tensor.full((1,) * len(shape), 0, g.device, g.dtype).expand(shape)
+
+
+def _spread(g: AnyTensor, shape: Shape) -> AnyTensor:
+    """The gradient of a full reduction, shape (1,), seen by every element."""
+    return g.reshape((1,) * len(shape)).expand(shape)
+
+
+def _over(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
+    """``g / b``, where a gradient of 0 stays 0 even if ``b`` is 0."""
+    return g.multiply_no_nan(1.0 / b) if isinstance(b, Tensor) else g / b
+
+
+def _power(g: AnyTensor, a: AnyTensor, exponent: float) -> AnyTensor:
+    """``g * exponent * a ** (exponent - 1)``. Below exponent 1 the slope at 0 is inf; a gradient of 0 stays 0 there."""
+    if exponent == 0:
+        return _zeros(g.shape, g)
+    slope = (a if exponent == 2 else a ** (exponent - 1)) * exponent
+    return g.multiply_no_nan(slope) if exponent < 1 else g * slope
+
+
+def _base(g: AnyTensor, a: AnyTensor, b: AnyTensor | float) -> AnyTensor:
+    """``g * b * a ** (b - 1)``, with slope 0 where the exponent is 0."""
+    return g.multiply_no_nan(b.multiply_no_nan(a ** (b - 1.0))) if isinstance(b, Tensor) else _power(g, a, b)
+
+
+def _exponent(g: AnyTensor, a: AnyTensor | float, out: AnyTensor) -> AnyTensor:
+    """``g * out * log(a)``, with slope 0 at base 0, where the power is 0 all around."""
+    if not isinstance(a, Tensor):
+        return g * out * (math.log(a) if a > 0 else 0.0 if a == 0 else math.nan)
+    return g.multiply_no_nan(out * a.mask_fill(a == 0, 1.0).log())
+
+
+def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTensor:
+    """All of the gradient for the larger of two, half of it in a tie."""
+    return g * ((mine > other).cast(g.dtype) + (mine == other).cast(g.dtype) * 0.5)
+
+
+def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) -> AnyTensor:
+    """The gradient of a maximum or minimum, shared evenly by the elements that equal it."""
+    hits = (a == out).cast(g.dtype)
+    return hits * (g / hits.sum_dims(dims))
+
+
+def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
+    ones = (1,) * a.rank
+    return _extreme(g.reshape(ones), a, out.reshape(ones), tuple(range(a.rank)))
+
+
+def _std(g: AnyTensor, a: AnyTensor, out: AnyTensor, dim: int, correction: int) -> AnyTensor:
+    """``(a - mean) / ((n - correction) * std)``, and 0 for an element at the mean, also where std is 0."""
+    centred = a - a.mean_dim(dim)
+    return g * centred.multiply_no_nan(1.0 / (out * float(a.shape[dim] - correction)))
+
+
+def _norm(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``a / norm``, and 0 for an element that is 0, also where the norm is 0."""
+    ones = (1,) * a.rank
+    return g.reshape(ones) * a.multiply_no_nan(1.0 / out.reshape(ones))
+
+
+def _without(g: AnyTensor, parts: tuple[slice, ...]) -> AnyTensor:
+    return g.slice_assign(parts, _zeros(g[parts].shape, g))
+
+
+def _unpermute(g: AnyTensor, axes: tuple[int, ...]) -> AnyTensor:
+    return g.permute(*sorted(range(len(axes)), key=axes.__getitem__))
+
+
+# fmt: off
+RULES: dict[str, tuple[Rule | None, ...]] = {
+    # two operands
+    "add":             (lambda g: g,                                  lambda g: g),
+    "sub":             (lambda g: g,                                  lambda g: -g),
+    "mul":             (lambda g, b: g * b,                           lambda g, a: g * a),
+    "div":             (_over,                                        lambda g, b, out: g.multiply_no_nan(-(out / b))),
+    "remainder":       (lambda g: g,                                  lambda g, a, b: -g * (a / b).floor()),
+    "powf":            (_base,                                        _exponent),
+    "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
+    "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
+    "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
+    "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   lambda g, mask: _zeros(g.shape, g).mask_where(mask, g)),
+    "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g)),
+    # one operand
+    "neg":             (lambda g: -g,),
+    "abs":             (lambda g, a: g * a.sign(),),
+    "sign":            (lambda g: _zeros(g.shape, g),),
+    "floor":           (lambda g: _zeros(g.shape, g),),
+    "ceil":            (lambda g: _zeros(g.shape, g),),
+    "round":           (lambda g: _zeros(g.shape, g),),
+    "exp":             (lambda g, out: g * out,),
+    "log":             (lambda g, a: _over(g, a),),
+    "log1p":           (lambda g, a: _over(g, a + 1.0),),
+    "sqrt":            (lambda g, out: g.multiply_no_nan(0.5 / out),),
+    "sin":             (lambda g, a: g * a.cos(),),
+    "cos":             (lambda g, a: -g * a.sin(),),
+    "tanh":            (lambda g, out: g * (1.0 - out * out),),
+    "erf":             (lambda g, a: g * (-a * a).exp() * (2 / math.sqrt(math.pi)),),
+    "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
+    "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
+    "relu":            (lambda g, out: g.mask_fill(out <= 0, 0),),
+    "sigmoid":         (lambda g, out: g * (out * (1.0 - out)),),
+    "softmax":         (lambda g, out, dim: (g - (g * out).sum_dim(dim)) * out,),
+    "log_softmax":     (lambda g, out, dim: g - out.exp() * g.sum_dim(dim),),
+    "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
+    # reductions
+    "sum":             (lambda g, a_shape: _spread(g, a_shape),),
+    "mean":            (lambda g, a_shape: _spread(g / float(math.prod(a_shape)), a_shape),),
+    "max":             (_extreme_of_all,),
+    "min":             (_extreme_of_all,),
+    "sum_dims":        (lambda g, a_shape: g.expand(a_shape),),
+    "mean_dims":       (lambda g, a_shape, dims: (g / float(size_of(a_shape, dims))).expand(a_shape),),
+    "max_dims":        (_extreme,),
+    "min_dims":        (_extreme,),
+    "std":             (_std,),
+    "norm":            (_norm,),
+    # movement
+    "reshape":         (lambda g, a_shape: g.reshape(a_shape),),
+    "permute":         (_unpermute,),
+    "expand":          (lambda g: g,),
+    "slice":           (lambda g, a_shape, parts: _zeros(a_shape, g).slice_assign(parts, g),),
+    "slice_assign":    (_without,                                     lambda g, parts: g[parts]),
+    "gather":          (lambda g, a_shape, dim, indices: _zeros(a_shape, g).scatter(dim, indices, g), None),
+    "scatter":         (lambda g: g, None,                            lambda g, dim, indices: g.gather(dim, indices)),
+    "select":          (lambda g, a_shape, dim, indices: _zeros(a_shape, g).select_assign(dim, indices, g), None),
+    "select_assign":   (lambda g: g, None,                            lambda g, dim, indices: g.select(dim, indices)),
+}
+# fmt: on
+
+WITHOUT_GRADIENT = {
+    *("equal", "not_equal", "greater", "greater_equal", "lower", "lower_equal"),
+    *("is_nan", "is_inf", "bool_not", "argmax", "argmin"),
+}
+"""Operations whose results are truth values or places: constants for autodiff."""

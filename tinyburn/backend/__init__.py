@@ -1,0 +1,10 @@
+"""The backends: one interface, and everything that computes, counts or records is one of its implementations."""
+
+from .device import Device, MemoryUsage
+from .interface import Backend
+from .log import Category, EventLog, Kind
+from .meta import Meta
+from .ndarray import NdArray
+from .traced import Traced
+
+__all__ = ["Backend", "Category", "Device", "EventLog", "Kind", "MemoryUsage", "Meta", "NdArray", "Traced"]

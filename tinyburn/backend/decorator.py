@@ -1,0 +1,122 @@
+"""What every backend around another backend has in common: one class for each inside, and the way through it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from tinyburn.tensor.distribution import AnyDistribution
+from tinyburn.tensor.dtype import DType
+from tinyburn.tensor.errors import BackendMismatch, explain
+from tinyburn.tensor.shape import Shape
+
+from .defaults import Defaults
+from .device import DecoratedDevice, Device
+from .interface import Array, Backend, Number
+from .operations import OPERATIONS, Operation
+
+
+class Decorator(Defaults):
+    """``Decorator[B]`` is a class, made on first use, so ``Traced[NdArray] is Traced[NdArray]``.
+
+    A decorator says what it adds to an operation in `_wrap_operation`, and what it adds to a new primitive in
+    `_wrap_made`. Its primitives keep the inner one in ``primitive``.
+    """
+
+    is_decorator: ClassVar[bool] = True
+    inner: ClassVar[type[Backend]]
+    _origin: ClassVar[type[Decorator]]
+    _classes: ClassVar[dict[Any, type[Decorator]]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            given = parameters if isinstance(parameters, tuple) else (parameters,)
+            if any(isinstance(parameter, TypeVar) for parameter in given):
+                return super().__class_getitem__(parameters)
+            return cls._class_for(*given)
+
+    @classmethod
+    def _class_for(cls, inner: type[Backend]) -> type[Decorator]:
+        """The class for what stands in the brackets."""
+        return cls._named(f"{cls.__name__}[{inner.__name__}]", inner)
+
+    @classmethod
+    def around(cls, inner: type[Backend]) -> type[Decorator]:
+        """This decorator around another backend."""
+        return cls._origin._class_for(inner)
+
+    @classmethod
+    def _named(cls, name: str, inner: type[Backend], **attributes: Any) -> type[Decorator]:
+        if not (isinstance(inner, type) and issubclass(inner, Backend)):
+            reason = f"{inner!r} is not a backend"
+            raise BackendMismatch(explain(f"{cls.__name__}[...]", [reason], hint="name a backend class, as in Autodiff[NdArray]"))
+        if (cls, name) not in Decorator._classes:
+            shared = {"inner": inner, "has_values": inner.has_values, "on_host": inner.on_host, "__doc__": cls.__doc__}
+            made: Any = type(name, (cls,), {"_origin": cls, "observed": cls.observed or inner.observed, **shared, **attributes})
+            for operation in OPERATIONS.values():
+                wrapped = made._wrap_operation(operation)
+                if wrapped is not None:
+                    setattr(made, operation.name, staticmethod(wrapped))
+            Decorator._classes[cls, name] = made
+        return Decorator._classes[cls, name]
+
+    @classmethod
+    def _wrap_operation(cls, operation: Operation) -> Any:
+        """The decorated operation; None to leave it to the default, which calls the decorated parts."""
+        raise NotImplementedError
+
+    @classmethod
+    def _wrap_made(cls, primitive: Array, device: Any) -> Any:
+        """The decorated form of a primitive that no operation made."""
+        raise NotImplementedError
+
+    # Devices
+
+    @classmethod
+    def device(cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64") -> Device[Any]:
+        return cls.wrap_device(cls.inner.device(which, float_dtype=float_dtype, int_dtype=int_dtype))
+
+    @classmethod
+    def wrap_device(cls, inner: Device[Any]) -> Device[Any]:
+        """The same place, seen through the decorator."""
+        return DecoratedDevice(cls, inner)
+
+    @classmethod
+    def devices(cls) -> list[str]:
+        return cls.inner.devices()
+
+    @classmethod
+    def why_unavailable(cls) -> str | None:
+        return cls.inner.why_unavailable()
+
+    # In and out
+
+    @classmethod
+    def from_numpy(cls, values: np.ndarray[Any, Any], device: Any) -> Any:
+        return cls._wrap_made(cls.inner.from_numpy(values, device.inner), device)
+
+    @classmethod
+    def full(cls, shape: Shape, value: Number, dtype: DType, device: Any) -> Any:
+        return cls._wrap_made(cls.inner.full(shape, value, dtype, device.inner), device)
+
+    @classmethod
+    def random(cls, shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Any:
+        return cls._wrap_made(cls.inner.random(shape, distribution, dtype, device.inner), device)
+
+    @classmethod
+    def to_numpy(cls, a: Any) -> np.ndarray[Any, Any]:
+        return cls.inner.to_numpy(a.primitive)
+
+    @classmethod
+    def shares_buffer(cls, a: Any, b: Any) -> bool:
+        return cls.inner.shares_buffer(a.primitive, b.primitive)
+
+    @classmethod
+    def index_bounds(cls, a: Any) -> tuple[int, int] | None:
+        return cls.inner.index_bounds(a.primitive)
+
+    @classmethod
+    def note(cls, a: Any, event: str, detail: str = "") -> None:
+        cls.inner.note(a.primitive, event, detail)

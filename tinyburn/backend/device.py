@@ -1,0 +1,102 @@
+"""A device: where tensors live, which dtypes new ones get, and the state that belongs to the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
+
+from tinyburn.tensor.dtype import DType
+
+if TYPE_CHECKING:
+    from .interface import Backend
+
+B = TypeVar("B", bound="Backend", covariant=True)
+
+
+class Device(Generic[B]):
+    """One place of one backend. Hand it to whatever makes tensors; nothing looks for a device by itself.
+
+    Two devices are equal if their tensors can meet: same backend, same place. The dtypes are only the defaults
+    of new tensors.
+    """
+
+    def __init__(self, backend: type[B], name: str, float_dtype: DType, int_dtype: DType) -> None:
+        self.backend = backend
+        self.name = name
+        self.float_dtype = float_dtype
+        self.int_dtype = int_dtype
+
+    @property
+    def place(self) -> Any:
+        """What two devices of one backend are compared by."""
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Device) and self.backend is other.backend and self.place == other.place
+
+    def __hash__(self) -> int:
+        return hash((self.backend, self.name))
+
+    def __repr__(self) -> str:
+        return f"{self.backend.__name__}({self.name})"
+
+    def seed(self, seed: int) -> None:
+        """Starts the random numbers of this device anew: the same seed gives the same draws."""
+        raise NotImplementedError
+
+    def sync(self) -> None:
+        """Waits until everything that was asked of the device is done. On the CPU it always is."""
+
+    def memory_usage(self) -> MemoryUsage:
+        """What is known about the memory of this device."""
+        return MemoryUsage()
+
+    def memory_cleanup(self) -> None:
+        """Gives cached memory back to the system. A backend without a cache has nothing to give."""
+
+    def autodiff(self) -> Device[Any]:
+        """This device under `Autodiff`, which registers itself as the maker of it."""
+        device: Device[Any] = AUTODIFF[0](self)
+        return device
+
+
+# The layer above puts its function here, so that this one need not know it.
+AUTODIFF: list[Any] = []
+
+
+@dataclass(frozen=True)
+class MemoryUsage:
+    """Bytes in Burn's words; None means not measured, which is not 0."""
+
+    number_allocs: int | None = None
+    bytes_in_use: int | None = None
+    bytes_padding: int | None = None
+    bytes_reserved: int | None = None
+
+
+class DecoratedDevice(Device[B]):
+    """The device of a decorator: everything about the place is the inner device's."""
+
+    def __init__(self, backend: type[B], inner: Device[Any]) -> None:
+        super().__init__(backend, inner.name, inner.float_dtype, inner.int_dtype)
+        self.inner = inner
+
+    @property
+    def place(self) -> Any:
+        return self.inner
+
+    def seed(self, seed: int) -> None:
+        self.inner.seed(seed)
+
+    def sync(self) -> None:
+        self.inner.sync()
+
+    def memory_usage(self) -> MemoryUsage:
+        return self.inner.memory_usage()
+
+    def memory_cleanup(self) -> None:
+        self.inner.memory_cleanup()

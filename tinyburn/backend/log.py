@@ -1,0 +1,125 @@
+"""The event log: what happened to every buffer, in order. Everything about memory is read from it.
+
+An event is a tuple of ints, its kind first. Names are ints too, by their place in ``names``. There is no clock and
+no address in it, so the same program writes the same log in every process.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+Event = tuple[int, ...]
+
+
+class Kind(IntEnum):
+    """The kinds of event, with what follows the kind in the tuple."""
+
+    OP = 0  # op name, module path, phase, then the ids of its operands' buffers
+    ALLOC = 1  # buffer, bytes, category
+    SAVE = 2  # buffer, the index of the op event that keeps it, the operand's name
+    RELEASE = 3  # buffer: one save of it has ended
+    RECATEGORISE = 4  # buffer, category
+    FREE = 5  # buffer
+    GRAD = 6  # buffer: it is the gradient of a leaf now
+    TRANSFER = 7  # buffer, bytes, 0 from the host and 1 to it
+
+
+class Category(IntEnum):
+    """What a buffer is, at one moment; each has exactly one."""
+
+    PARAMETER = 0
+    INPUT = 1
+    ACTIVATION = 2
+    GRADIENT = 3
+    OPTIMIZER = 4
+    TEMPORARY = 5
+    OUTPUT = 6
+    UNKNOWN = 7
+
+
+class EventLog:
+    """Append-only. ``events`` and ``names`` are all there is to read; the rest is for the writer."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.names: list[str] = []
+        self.phase = "forward"
+        self.last_op = -1
+        self._places: dict[str, int] = {}
+        self._buffers = 0
+
+    def name(self, text: str) -> int:
+        """The number of a name, given on first use."""
+        place = self._places.get(text)
+        if place is None:
+            place = self._places[text] = len(self.names)
+            self.names.append(text)
+        return place
+
+    def op(self, name: str, path: str, operands: list[int]) -> None:
+        self.last_op = len(self.events)
+        self.events.append((Kind.OP, self.name(name), self.name(path), self.name(self.phase), *operands))
+
+    def alloc(self, size: int, category: Category) -> Buffer:
+        buffer = Buffer(self, self._buffers, size, category)
+        self._buffers += 1
+        self.events.append((Kind.ALLOC, buffer.id, size, int(category)))
+        return buffer
+
+
+class Buffer:
+    """One allocation. Every primitive that looks into it holds it; when the last one goes, it is freed."""
+
+    __slots__ = ("category", "id", "log", "saves", "size")
+
+    def __init__(self, log: EventLog, number: int, size: int, category: Category) -> None:
+        self.log = log
+        self.id = number
+        self.size = size
+        self.category = category
+        self.saves = 0
+
+    def recategorise(self, category: Category) -> None:
+        if self.category is not category:
+            self.category = category
+            self.log.events.append((Kind.RECATEGORISE, self.id, int(category)))
+
+    def save(self, operand: str) -> None:
+        """A graph node keeps it for the backward pass: a forward result becomes an activation."""
+        self.saves += 1
+        self.log.events.append((Kind.SAVE, self.id, self.log.last_op, self.log.name(operand)))
+        if self.category in (Category.TEMPORARY, Category.OUTPUT):
+            self.recategorise(Category.ACTIVATION)
+
+    def release(self) -> None:
+        """A node has let it go. If nobody else saved it, it is an ordinary result again, for as long as it lives."""
+        self.saves -= 1
+        self.log.events.append((Kind.RELEASE, self.id))
+        if self.saves == 0 and self.category is Category.ACTIVATION:
+            self.recategorise(Category.TEMPORARY)
+
+    def grad(self) -> None:
+        self.log.events.append((Kind.GRAD, self.id))
+        self.recategorise(Category.GRADIENT)
+
+    def note(self, event: str, detail: str) -> None:
+        """What a layer above says of it: see `Backend.note`. Any other word is a category."""
+        if event == "save":
+            self.save(detail)
+        elif event == "release":
+            self.release()
+        elif event == "grad":
+            self.grad()
+        elif event == "phase":
+            self.log.phase = detail
+        elif event == "returned":
+            if self.category is Category.TEMPORARY:
+                self.recategorise(Category.OUTPUT)
+        else:
+            self.recategorise(Category[event.upper()])
+
+    def transfer(self, to_host: bool) -> None:
+        self.log.events.append((Kind.TRANSFER, self.id, self.size, int(to_host)))
+
+    def __del__(self) -> None:
+        self.log.events.append((Kind.FREE, self.id))

@@ -1,0 +1,290 @@
+"""NdArray: NumPy on the CPU. The reference that every other backend is held to."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+
+import numpy as np
+
+from tinyburn.tensor.distribution import AnyDistribution, Bernoulli, Normal, Uniform
+from tinyburn.tensor.dtype import DType, to_dtype
+from tinyburn.tensor.errors import BackendUnavailable, explain
+from tinyburn.tensor.shape import Shape
+
+from .defaults import Defaults
+from .device import Device, MemoryUsage
+from .interface import Dims, Number, Operand
+
+NumPyArray = np.ndarray[Any, Any]
+
+_FLOAT32 = np.dtype("float32")
+
+
+
+class _QuietNumPy(threading.local):
+    """A context in which NumPy does not warn: inf and NaN are values here, not accidents.
+
+    NumPy keeps its error state in the running context. Entering one that is ready costs a fifth of building an
+    ``np.errstate`` for each operation, and leaves the caller's own setting alone. Each thread needs its own.
+    """
+
+    def __init__(self) -> None:
+        context = copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+_numpy = _QuietNumPy()
+
+
+def _quiet(function: Callable[..., NumPyArray]) -> Callable[..., NumPyArray]:
+    def apply(*arguments: Any) -> NumPyArray:
+        return _numpy.run(function, *arguments)
+
+    return apply
+
+
+def _rowmajor(ufunc: np.ufunc) -> Any:
+    """A ufunc whose result is always row-major; NumPy by itself would copy the layout of its operands."""
+
+    def apply(*operands: Operand) -> NumPyArray:
+        return _numpy.run(ufunc, *operands, order="C")
+
+    return staticmethod(apply)
+
+
+def _reduction(ufunc: np.ufunc) -> Any:
+    """Folds a ufunc along some dims, which stay at size 1."""
+
+    def apply(a: NumPyArray, dims: Dims) -> NumPyArray:
+        return _fold(ufunc, a, dims, a.dtype)
+
+    return staticmethod(_quiet(apply))
+
+
+def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any]) -> NumPyArray:
+    folded: NumPyArray = ufunc.reduce(a, dims, dtype, None, True)
+    return folded if folded.flags.c_contiguous else folded.copy()  # only a permuted array of rank 3 or more needs it
+
+
+class CpuDevice(Device["NdArray"]):
+    """The memory of this computer."""
+
+    def __init__(self, float_dtype: DType, int_dtype: DType) -> None:
+        super().__init__(NdArray, "cpu", float_dtype, int_dtype)
+        self.generator = np.random.default_rng()
+
+    def seed(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def memory_usage(self) -> MemoryUsage:
+        """NumPy neither pads nor keeps a pool; who holds how much, only a `Traced` backend counts."""
+        return MemoryUsage(bytes_padding=0)
+
+
+class NdArray(Defaults):
+    """A primitive is a NumPy array that nobody else can reach, so nobody can change it."""
+
+    @classmethod
+    def device(
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+    ) -> Device[NdArray]:
+        if which not in (None, "cpu", 0):
+            reason = f"NdArray has one device, cpu, and no {which!r}"
+            raise BackendUnavailable(explain("NdArray.device", [reason], hint="leave `which` out"))
+        return CpuDevice(to_dtype(float_dtype), to_dtype(int_dtype))
+
+    @classmethod
+    def devices(cls) -> list[str]:
+        return ["cpu"]
+
+    # In and out
+
+    @staticmethod
+    def from_numpy(values: NumPyArray, device: Device[Any]) -> NumPyArray:
+        return np.array(values, order="C")
+
+    @staticmethod
+    def to_numpy(a: NumPyArray) -> NumPyArray:
+        return np.array(a, order="C")
+
+    @staticmethod
+    def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> NumPyArray:
+        out = np.empty(shape, dtype)
+        out.fill(value)
+        return out
+
+    @staticmethod
+    def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> NumPyArray:
+        # Drawn in the wanted format and moved in place, so that the result is the only buffer (float16 needs a second).
+        generator: np.random.Generator = device.generator  # type: ignore[attr-defined]  # a CpuDevice
+        drawn = np.dtype("float32" if dtype == "float16" else dtype)
+        if isinstance(distribution, Normal):
+            draws = generator.standard_normal(shape, drawn)
+            scale, offset = distribution.std, distribution.mean
+        else:
+            draws = generator.random(shape, drawn)
+            scale, offset = 1.0, 0.0
+        if isinstance(distribution, Uniform):
+            scale, offset = distribution.high - distribution.low, distribution.low
+        if isinstance(distribution, Bernoulli):
+            np.less(draws, distribution.probability, out=draws, casting="unsafe")
+        draws *= scale
+        draws += offset
+        return draws.astype(dtype, copy=False)
+
+    # Two operands
+
+    add = _rowmajor(np.add)
+    sub = _rowmajor(np.subtract)
+    mul = _rowmajor(np.multiply)
+    div = _rowmajor(np.divide)
+    remainder = _rowmajor(np.remainder)
+    powf = _rowmajor(np.power)
+    maximum = _rowmajor(np.maximum)
+    minimum = _rowmajor(np.minimum)
+    equal = _rowmajor(np.equal)
+    not_equal = _rowmajor(np.not_equal)
+    greater = _rowmajor(np.greater)
+    greater_equal = _rowmajor(np.greater_equal)
+    lower = _rowmajor(np.less)
+    lower_equal = _rowmajor(np.less_equal)
+    matmul = staticmethod(_quiet(np.matmul))
+
+    @staticmethod
+    @_quiet
+    def powf_scalar(a: NumPyArray, exponent: Number) -> NumPyArray:
+        if exponent == 2:
+            return np.square(a, order="C")  # many times faster than the general power
+        return np.power(a, exponent, order="C")
+
+    @staticmethod
+    def mask_where(a: NumPyArray, mask: NumPyArray, b: Operand) -> NumPyArray:
+        shape = np.broadcast_shapes(a.shape, mask.shape, getattr(b, "shape", ()))
+        out = np.empty(shape, a.dtype)
+        out[...] = a
+        np.copyto(out, b, where=mask)
+        return out
+
+    # One operand
+
+    neg = _rowmajor(np.negative)
+    abs = _rowmajor(np.absolute)
+    sign = _rowmajor(np.sign)
+    exp = _rowmajor(np.exp)
+    log = _rowmajor(np.log)
+    log1p = _rowmajor(np.log1p)
+    sqrt = _rowmajor(np.sqrt)
+    sin = _rowmajor(np.sin)
+    cos = _rowmajor(np.cos)
+    tanh = _rowmajor(np.tanh)
+    floor = _rowmajor(np.floor)
+    ceil = _rowmajor(np.ceil)
+    round = _rowmajor(np.rint)
+    is_nan = _rowmajor(np.isnan)
+    is_inf = _rowmajor(np.isinf)
+    bool_not = _rowmajor(np.logical_not)
+
+    @staticmethod
+    def erf(a: NumPyArray) -> NumPyArray:
+        """Element by element: NumPy has no erf, and Python's is exact."""
+        return np.fromiter((math.erf(x) for x in a.flat), a.dtype, a.size).reshape(a.shape)
+
+    @staticmethod
+    @_quiet
+    def cast(a: NumPyArray, dtype: DType) -> NumPyArray:
+        return a.astype(dtype, order="C", copy=a.dtype.name != dtype)
+
+    # Reductions
+
+    sum_dims = _reduction(np.add)
+    max_dims = _reduction(np.maximum)
+    min_dims = _reduction(np.minimum)
+
+    @staticmethod
+    @_quiet
+    def mean_dims(a: NumPyArray, dims: Dims) -> NumPyArray:
+        total = _fold(np.add, a, dims, _FLOAT32 if a.dtype.itemsize == 2 else a.dtype)
+        np.divide(total, a.size // max(total.size, 1), total)
+        return total.astype(a.dtype, copy=False)
+
+    @staticmethod
+    def argmax(a: NumPyArray, dim: int, dtype: DType) -> NumPyArray:
+        return np.argmax(a, dim, keepdims=True).astype(dtype, copy=False)
+
+    @staticmethod
+    def argmin(a: NumPyArray, dim: int, dtype: DType) -> NumPyArray:
+        return np.argmin(a, dim, keepdims=True).astype(dtype, copy=False)
+
+    # Movement
+
+    @staticmethod
+    def reshape(a: NumPyArray, shape: Shape) -> NumPyArray:
+        if a.flags.c_contiguous:
+            return a.reshape(shape)
+        out = np.empty(shape, a.dtype)
+        out.reshape(a.shape)[...] = a
+        return out
+
+    @staticmethod
+    def permute(a: NumPyArray, axes: Dims) -> NumPyArray:
+        return a.transpose(axes)
+
+    @staticmethod
+    def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
+        if a.size != 1:
+            return np.broadcast_to(a, shape)
+        return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))  # the same for one element, in a tenth of the time
+
+    @staticmethod
+    def slice(a: NumPyArray, parts: tuple[slice, ...]) -> NumPyArray:
+        return a[parts]
+
+    @staticmethod
+    def slice_assign(a: NumPyArray, parts: tuple[slice, ...], b: NumPyArray) -> NumPyArray:
+        out = a.copy()
+        out[parts] = b
+        return out
+
+    @staticmethod
+    def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
+        return np.ascontiguousarray(a[_along(dim, indices)])
+
+    @staticmethod
+    def scatter(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
+        out = a.copy()
+        np.add.at(out, _along(dim, indices), b)  # `out[...] += b` would count a repeated index once
+        return out
+
+    @staticmethod
+    def select(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
+        return np.take(a, indices, axis=dim)
+
+    @staticmethod
+    def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
+        out = a.copy()
+        np.add.at(out, (slice(None),) * dim + (indices,), b)
+        return out
+
+    # About primitives
+
+    @staticmethod
+    def shares_buffer(a: NumPyArray, b: NumPyArray) -> bool:
+        return (a if a.base is None else a.base) is (b if b.base is None else b.base)
+
+    @staticmethod
+    def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
+        return (int(a.min()), int(a.max())) if a.size else None
+
+
+def _along(dim: int, indices: NumPyArray) -> tuple[NumPyArray, ...]:
+    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own place."""
+    rank = indices.ndim
+    return tuple(
+        indices if axis == dim else np.arange(size).reshape([-1 if place == axis else 1 for place in range(rank)])
+        for axis, size in enumerate(indices.shape)
+    )

@@ -1,0 +1,118 @@
+"""Traced[B]: backend B, with every operation, buffer, save and free written to a log.
+
+The log belongs to the device. ``Traced[Meta]`` writes the same log as ``Traced[NdArray]``, event for event: a
+prediction is the program run on shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from tinyburn.tensor.scope import current_path
+
+from .decorator import Decorator
+from .device import DecoratedDevice, Device
+from .interface import Array, Backend
+from .log import Buffer, Category, EventLog
+from .operations import Operation, composed_by
+
+IB = TypeVar("IB", bound=Backend)
+
+
+class TracedArray:
+    """An inner primitive and the buffer that it looks into. When the last one goes, the buffer is freed."""
+
+    __slots__ = ("buffer", "dtype", "primitive", "shape")
+
+    def __init__(self, primitive: Array, buffer: Buffer) -> None:
+        self.primitive = primitive
+        self.buffer = buffer
+        self.shape = primitive.shape
+        self.dtype = primitive.dtype
+
+
+class TracedDevice(DecoratedDevice[Any]):
+    """The inner device with a log of its own, so two traced devices never mix their tensors."""
+
+    def __init__(self, backend: type[Any], inner: Device[Any]) -> None:
+        super().__init__(backend, inner)
+        self.log = EventLog()
+
+    @property
+    def place(self) -> Any:
+        return (self.inner, self.log)
+
+
+class Traced(Decorator, Generic[IB]):
+    """Values, dtypes and errors are those of B. What B composes from parts is an event for each part."""
+
+    observed: ClassVar[bool] = True
+
+    @classmethod
+    def _wrap_operation(cls, operation: Operation) -> Any:
+        return None if composed_by(cls.inner, operation.name) else _traced(operation, cls.inner)
+
+    @classmethod
+    def _wrap_made(cls, primitive: Array, device: Any) -> TracedArray:
+        """Made by the user, and so an input, unless a derivative rule needed it for its computation."""
+        log: EventLog = device.log
+        category = Category.TEMPORARY if log.phase.startswith("backward") else Category.INPUT
+        return TracedArray(primitive, log.alloc(payload_bytes(primitive), category))
+
+    @classmethod
+    def wrap_device(cls, inner: Device[Any]) -> Device[Any]:
+        return TracedDevice(cls, inner)
+
+    @classmethod
+    def from_numpy(cls, values: np.ndarray[Any, Any], device: Any) -> TracedArray:
+        array: TracedArray = super().from_numpy(values, device)
+        array.buffer.transfer(to_host=False)
+        return array
+
+    @classmethod
+    def to_numpy(cls, a: Any) -> np.ndarray[Any, Any]:
+        a.buffer.transfer(to_host=True)
+        return super().to_numpy(a)
+
+    @classmethod
+    def shares_buffer(cls, a: Any, b: Any) -> bool:
+        return a.buffer is b.buffer
+
+    @classmethod
+    def note(cls, a: Any, event: str, detail: str = "") -> None:
+        a.buffer.note(event, detail)
+
+
+def payload_bytes(primitive: Array) -> int:
+    """Elements times bytes of a scalar."""
+    size = primitive.dtype.itemsize
+    for dim in primitive.shape:
+        size *= dim
+    return size
+
+
+def _traced(operation: Operation, inner: type[Backend]) -> Any:
+    """One operation of ``inner``, with its events: the op, then its result's buffer if that is a new one."""
+    name, places = operation.name, operation.tensors
+    compute, shares_buffer = getattr(inner, name), inner.shares_buffer
+
+    def apply(*arguments: Any) -> TracedArray:
+        plain = list(arguments)
+        buffers: list[Buffer] = []
+        for place in places:
+            operand = arguments[place]
+            if type(operand) is TracedArray:
+                plain[place] = operand.primitive
+                buffers.append(operand.buffer)
+        result = compute(*plain)
+        log = buffers[0].log
+        log.op(name, current_path(), [buffer.id for buffer in buffers])
+        first = arguments[places[0]]
+        if type(first) is TracedArray and shares_buffer(result, first.primitive):
+            return TracedArray(result, first.buffer)
+        return TracedArray(result, log.alloc(payload_bytes(result), Category.TEMPORARY))
+
+    apply.__name__ = name
+    return apply

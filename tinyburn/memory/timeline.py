@@ -1,0 +1,65 @@
+"""Reading the event log: how many bytes of each category are alive after each event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tinyburn.backend import Category, EventLog, Kind
+from tinyburn.backend.log import Event
+
+Totals = tuple[int, ...]
+"""Bytes by category, in the order of `Category`."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The operation that an event belongs to.
+
+    Attributes:
+        op: the operation's name; empty before the first one.
+        path: the module that it ran in; empty outside any.
+        phase: ``setup``, ``forward``, ``backward`` or ``update``.
+        rule_of: in the backward phase, the forward operation whose derivative it is part of.
+    """
+
+    op: str
+    path: str
+    phase: str
+    rule_of: str
+
+    def __str__(self) -> str:
+        where = f" in {self.path}" if self.path else ""
+        return f"{self.op or 'setup'}{where}" + (f", the backward of {self.rule_of}" if self.rule_of else "")
+
+
+SETUP = Step("", "", "setup", "")
+
+
+def read_step(event: Event, names: list[str]) -> Step:
+    """The operation that an OP event records."""
+    phase, _, rule_of = names[event[3]].partition(" ")
+    return Step(names[event[1]], names[event[2]], phase, rule_of)
+
+
+def walk(log: EventLog) -> Iterator[tuple[Event, Step, Totals]]:
+    """Each event with the operation that it belongs to and the bytes alive after it."""
+    totals = [0] * len(Category)
+    alive: dict[int, tuple[int, int]] = {}  # buffer: (bytes, category)
+    step = SETUP
+    for event in log.events:
+        kind, subject = event[0], event[1]
+        if kind == Kind.OP:
+            step = read_step(event, log.names)
+        elif kind == Kind.ALLOC:
+            alive[subject] = event[2], event[3]
+            totals[event[3]] += event[2]
+        elif kind == Kind.FREE:
+            size, category = alive.pop(subject)
+            totals[category] -= size
+        elif kind == Kind.RECATEGORISE:
+            size, category = alive[subject]
+            alive[subject] = size, event[2]
+            totals[category] -= size
+            totals[event[2]] += size
+        yield event, step, tuple(totals)

@@ -1,0 +1,104 @@
+"""Config: every choice as a named field of a frozen dataclass that can be printed, saved and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import types
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from tinyburn.tensor.errors import ConfigError, explain
+
+C = TypeVar("C", bound="Config")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Subclass it as a frozen dataclass, with a method ``init(device)`` that makes what it describes."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the fields as JSON. The file is replaced at once or not at all."""
+        document = {"config": type(self).__name__, **_plain(self)}
+        target = Path(path)
+        draft = target.with_name(target.name + ".part")
+        draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        draft.replace(target)
+
+    @classmethod
+    def load(cls: type[C], path: str | os.PathLike[str]) -> C:
+        """Reads what `save` wrote.
+
+        Raises ConfigError, which lists everything that is wrong with the file: not JSON, another config's, fields
+        missing, unknown or of the wrong type. A file that cannot be opened raises OSError.
+        """
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError(explain(f"{cls.__name__}.load({os.fspath(path)!r})", [f"it is not JSON: {error}"])) from error
+        return _from_document(cls, document, f"{cls.__name__}.load({os.fspath(path)!r})")
+
+
+def _plain(config: Config) -> dict[str, Any]:
+    """Fields as JSON knows them; a dataclass inside says which one it is."""
+    return {field.name: _value(getattr(config, field.name)) for field in dataclasses.fields(config)}
+
+
+def _value(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: _value(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"config": type(value).__name__, **fields}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _from_document(cls: type[C], document: Any, asked: str) -> C:
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    if not isinstance(document, dict) or document.get("config") != cls.__name__:
+        found = document.get("config") if isinstance(document, dict) else type(document).__name__
+        raise ConfigError(explain(asked, [f"the file holds {found!r}, not {cls.__name__!r}"]))
+    given = {name: value for name, value in document.items() if name != "config"}
+    reasons = [f"the field {name!r} is unknown" for name in given if name not in fields]
+    hints = get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for name, field in fields.items():
+        if name in given:
+            values[name] = _read(hints[name], given[name], asked)
+            if not _fits(values[name], hints[name]):
+                reasons.append(f"{name} is {given[name]!r}, and should be {_type_name(hints[name])}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            reasons.append(f"the field {name!r} is missing")
+    if reasons:
+        raise ConfigError(explain(asked, reasons, hint=f"{cls.__name__} has the fields {', '.join(fields)}"))
+    return cls(**values)
+
+
+def _read(hint: Any, value: Any, asked: str) -> Any:
+    """A nested object by the dataclass that it names, if the field's type allows that one."""
+    if isinstance(value, dict) and "config" in value:
+        for option in _options(hint):
+            if dataclasses.is_dataclass(option) and option.__name__ == value["config"]:
+                return _from_document(option, value, asked)  # type: ignore[type-var]
+    return value
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """The types that a field may have."""
+    options: tuple[Any, ...] = hint.__args__ if isinstance(hint, types.UnionType) else (hint,)
+    return options
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    for option in _options(hint):
+        if option is Any or not isinstance(option, type):
+            return True
+        if option is float and type(value) is int:
+            return True
+        if isinstance(value, option) and (option is bool or not isinstance(value, bool)):
+            return True
+    return False
+
+
+def _type_name(hint: Any) -> str:
+    return " or ".join(getattr(option, "__name__", str(option)) for option in _options(hint))

@@ -1,0 +1,148 @@
+"""Module: parameters and other modules under names, and one walk over them that everything else is made of."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, TypeAlias, TypeVar
+
+from tinyburn.backend.device import Device
+from tinyburn.tensor.scope import enter, leave
+
+from .display import module_repr
+from .param import Param
+
+AnyParam: TypeAlias = Param[Any, Any]
+Visitor: TypeAlias = Callable[[str, AnyParam], None]
+Mapper: TypeAlias = Callable[[str, AnyParam], AnyParam]
+M = TypeVar("M", bound="Module")
+
+_caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
+
+
+class Module:
+    """Assign parameters, modules, and lists or dicts of them in ``__init__``, and define ``forward``.
+
+    Nothing has to be registered: the attributes are the registry. A module is not changed in place; `map`, and what
+    is made of it, returns another one.
+    """
+
+    forward: Callable[..., Any]
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """``forward``, with this module's name on the path that errors, graphs and ledgers show."""
+        caller = _caller.get()
+        path = enter(_name_in(caller, self))
+        running = _caller.set(self)
+        try:
+            return self.forward(*args, **options)
+        finally:
+            _caller.reset(running)
+            leave(path)
+
+    # The one walk
+
+    def named_children(self) -> Iterator[tuple[str, Module | AnyParam]]:
+        """Each parameter and module directly in this one, by the name of its attribute; ``layers.0`` in a list."""
+        for name, value in vars(self).items():
+            yield from _children_of(name, value)
+
+    def named_params(self) -> Iterator[tuple[str, AnyParam]]:
+        """Each parameter by its path, in the order of assignment. One that is shared comes once, at its first path."""
+        seen: dict[int, None] = {}
+        for path, param in _walk(self, ""):
+            if param.id not in seen:
+                seen[param.id] = None
+                yield path, param
+
+    def map(self: M, mapper: Mapper) -> M:
+        """A module like this one, with ``mapper(path, param)`` in place of each parameter; what was shared stays so."""
+        paths = {param.id: path for path, param in reversed(list(_walk(self, "")))}
+        done: dict[int, AnyParam] = {}
+
+        def replace(param: AnyParam) -> AnyParam:
+            if param.id not in done:
+                done[param.id] = mapper(paths[param.id], param)
+            return done[param.id]
+
+        return _copied(self, replace)
+
+    # What is made of it
+
+    def visit(self, visitor: Visitor) -> None:
+        """Calls ``visitor(path, param)`` for each parameter."""
+        for path, param in self.named_params():
+            visitor(path, param)
+
+    def num_params(self) -> int:
+        """How many numbers training can change."""
+        sizes = [param.val().payload_bytes // param.val().dtype.bytes for _, param in self.named_params()]
+        return sum(sizes)
+
+    def to_device(self: M, device: Device[Any]) -> M:
+        """The parameters on another device; those already there stay as they are."""
+        return self.map(lambda _, param: param if param.val().device == device else _moved(param, device))
+
+    def fork(self: M, device: Device[Any]) -> M:
+        """A copy on a device that trains on its own: each parameter becomes a new leaf there."""
+        return self.map(lambda _, param: _moved(param, device))
+
+    def valid(self: M) -> M:
+        """The model on the backend inside autodiff: what to evaluate and to deploy with."""
+        return self.map(lambda _, param: param.inner())
+
+    def no_grad(self: M) -> M:
+        """The model with its parameters as constants. Only this copy: there is no global switch to forget."""
+        return self.map(lambda _, param: param.untracked())
+
+    def __repr__(self) -> str:
+        return module_repr(self)
+
+
+def _children_of(name: str, value: Any) -> Iterator[tuple[str, Module | AnyParam]]:
+    if isinstance(value, Module | Param):
+        yield name, value
+    elif isinstance(value, list | tuple):
+        for place, item in enumerate(value):
+            yield from _children_of(f"{name}.{place}", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _children_of(f"{name}.{key}", item)
+
+
+def _walk(module: Module, prefix: str) -> Iterator[tuple[str, AnyParam]]:
+    """Every parameter with its path, a shared one at each of its places."""
+    for name, child in module.named_children():
+        if isinstance(child, Module):
+            yield from _walk(child, f"{prefix}{name}.")
+        else:
+            yield prefix + name, child
+
+
+def _copied(value: Any, replace: Callable[[AnyParam], AnyParam]) -> Any:
+    """A copy of a module, or of a container of modules, with every parameter replaced."""
+    if isinstance(value, Param):
+        return replace(value)
+    if isinstance(value, Module):
+        made = copy.copy(value)
+        vars(made).update({name: _copied(item, replace) for name, item in vars(value).items()})
+        return made
+    if isinstance(value, list | tuple):
+        return type(value)([_copied(item, replace) for item in value])
+    if isinstance(value, dict):
+        return {key: _copied(item, replace) for key, item in value.items()}
+    return value
+
+
+def _moved(param: AnyParam, device: Device[Any]) -> AnyParam:
+    return param.replaced(param.val().detach().to_device(device))
+
+
+def _name_in(caller: Module | None, module: Module) -> str:
+    """The name under which one module calls another: its attribute there, or its class for the outermost."""
+    if caller is not None:
+        for name, child in caller.named_children():
+            if child is module:
+                return name
+    return type(module).__name__.lower()

@@ -1,0 +1,65 @@
+"""A parameter: a tensor that training changes."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from tinyburn.backend.interface import Backend
+from tinyburn.tensor import Tensor
+
+B = TypeVar("B", bound=Backend)
+D = TypeVar("D", default=Any)
+
+_numbers = count()
+
+
+class Param(Generic[B, D]):
+    """Holds a tensor, and an id that stays the same while training replaces the tensor.
+
+    Attributes:
+        id: a number that no other parameter of this process has; an optimizer keeps its state by it.
+    """
+
+    __slots__ = ("_tensor", "id")
+
+    def __init__(self, tensor: Tensor[B, D], number: int | None = None) -> None:
+        self._tensor = tensor
+        self.id = next(_numbers) if number is None else number
+
+    @staticmethod
+    def from_tensor(tensor: Tensor[B, D]) -> Param[B, D]:
+        """A new parameter. On an autodiff backend it is tracked; in the memory ledger its buffer is a parameter's.
+
+        Raises DTypeMismatch for an Int or Bool tensor, and GraphError for the result of tracked operations.
+        """
+        return Param(_as_parameter(tensor))
+
+    def val(self) -> Tensor[B, D]:
+        """The tensor."""
+        return self._tensor
+
+    def replaced(self, tensor: Tensor[Any, D]) -> Param[Any, D]:
+        """The same parameter with another value."""
+        return Param(_as_parameter(tensor), self.id)
+
+    def untracked(self) -> Param[B, D]:
+        """The same parameter as a constant for autodiff."""
+        return Param(self._tensor.detach(), self.id)
+
+    def inner(self) -> Param[Any, D]:
+        """The same parameter on the backend inside autodiff."""
+        tensor: Any = self._tensor
+        return Param(tensor.inner(), self.id)
+
+    def __repr__(self) -> str:
+        return f"Param({self._tensor.shape}, {self._tensor.dtype})"
+
+
+def _as_parameter(tensor: Any) -> Any:
+    if tensor.backend.is_autodiff:
+        tensor = tensor.require_grad()
+    tensor.backend.note(tensor.primitive, "parameter")
+    return tensor

@@ -1,0 +1,37 @@
+"""Activation functions as modules, so that they show in a model's display and on its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinyburn import activation
+from tinyburn.module import Module
+from tinyburn.tensor import Tensor
+
+
+class Relu(Module):
+    """See `tinyburn.activation.relu`."""
+
+    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        return activation.relu(x)
+
+
+class Gelu(Module):
+    """See `tinyburn.activation.gelu`."""
+
+    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        return activation.gelu(x)
+
+
+class Tanh(Module):
+    """See `tinyburn.activation.tanh`."""
+
+    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        return activation.tanh(x)
+
+
+class Sigmoid(Module):
+    """See `tinyburn.activation.sigmoid`."""
+
+    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        return activation.sigmoid(x)

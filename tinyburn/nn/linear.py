@@ -1,0 +1,65 @@
+"""The linear layer, Y = X W + b."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tinyburn.backend import Device
+from tinyburn.module import Config, Module, Param
+from tinyburn.module.initializer import AnyInitializer, KaimingUniform
+from tinyburn.tensor import ShapeError, Tensor
+from tinyburn.tensor.errors import ConfigError, explain
+
+
+@dataclass(frozen=True)
+class LinearConfig(Config):
+    """A layer from ``d_input`` to ``d_output`` features.
+
+    The weight, (d_input, d_output), starts by ``initializer``; the bias, (d_output,), starts in the same range.
+    """
+
+    d_input: int
+    d_output: int
+    bias: bool = True
+    initializer: AnyInitializer = field(default_factory=KaimingUniform)
+
+    def __post_init__(self) -> None:
+        sizes = {"d_input": self.d_input, "d_output": self.d_output}
+        reasons = [f"{name} is {size}, and must be 1 or more" for name, size in sizes.items() if size < 1]
+        if reasons:
+            raise ConfigError(explain("LinearConfig", reasons))
+
+    def init(self, device: Device[Any]) -> Linear:
+        weight = self.initializer.init((self.d_input, self.d_output), device, fan_in=self.d_input)
+        bias = self.initializer.init((self.d_output,), device, fan_in=self.d_input) if self.bias else None
+        return Linear(weight, bias)
+
+
+class Linear(Module):
+    """Y = X W + b over the last dim of X; every other dim is free, and may differ from call to call."""
+
+    def __init__(self, weight: Param[Any, Any], bias: Param[Any, Any] | None) -> None:
+        self.d_input, self.d_output = weight.val().shape
+        self.weight = weight
+        self.bias = bias
+
+    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        """From ``(…, d_input)`` to ``(…, d_output)``, for a rank of 2 or more. Raises ShapeError for another d_input."""
+        self._check(x)
+        product = x @ self.weight.val().unsqueeze(x.rank)
+        return product if self.bias is None else product + self.bias.val().unsqueeze(x.rank)
+
+    def _check(self, x: Tensor[Any, Any]) -> None:
+        reasons = []
+        if x.rank < 2:
+            reasons.append(f"the input has rank {x.rank}; a batch has rank 2 or more")
+        if x.shape[-1] != self.d_input:
+            reasons.append(f"the last dim is {x.shape[-1]}, and the weight fixes it at d_input = {self.d_input}")
+        if reasons:
+            free = ", ".join(["any"] * max(x.rank - 1, 1))
+            given = {"input": x.shape, "expected": f"({free}, {self.d_input})", "weight": self.weight.val().shape}
+            hint = "a single sample becomes a batch of one with unsqueeze()" if x.rank < 2 else "the other dims are free"
+            raise ShapeError(explain("Linear", reasons, given=given, hint=hint))
+
+

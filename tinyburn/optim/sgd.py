@@ -1,0 +1,72 @@
+"""Stochastic gradient descent, with momentum and weight decay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from tinyburn.autodiff import Gradients
+from tinyburn.module import Config, Module, Param
+from tinyburn.tensor import Tensor
+from tinyburn.tensor.errors import ConfigError, explain
+
+M = TypeVar("M", bound=Module)
+AnyTensor: TypeAlias = Tensor[Any, Any]
+
+
+@dataclass(frozen=True)
+class SgdConfig(Config):
+    """Plain SGD by default.
+
+    Attributes:
+        momentum: the share of the last step that goes into the next; 0 keeps no state.
+        weight_decay: a pull towards 0, in proportion to the parameter.
+    """
+
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        fields = {"momentum": self.momentum, "weight_decay": self.weight_decay}
+        reasons = [f"{name} is {value}, and must be 0 or more" for name, value in fields.items() if not value >= 0]
+        if reasons:
+            raise ConfigError(explain("SgdConfig", reasons))
+
+    def init(self) -> Sgd:
+        return Sgd(self)
+
+
+class Sgd:
+    """Keeps one velocity for each parameter if there is momentum, by the parameter's id."""
+
+    def __init__(self, config: SgdConfig) -> None:
+        self.config = config
+        self._velocities: dict[int, AnyTensor] = {}
+
+    def step(self, lr: float, model: M, grads: Gradients[Any]) -> M:
+        """The model one step of length ``lr`` down the gradient. A parameter without a gradient stays as it is."""
+        return model.map(lambda _, param: self._updated(lr, param, grads))
+
+    def _updated(self, lr: float, param: Param[Any, Any], grads: Gradients[Any]) -> Param[Any, Any]:
+        tensor = param.val()
+        gradient = grads.get(tensor)
+        if gradient is None:
+            return param
+        tensor.backend.note(tensor.primitive, "phase", "update")
+        value = tensor.inner()
+        step = self._direction(param.id, value, gradient)
+        updated = param.replaced(Tensor.from_inner(value - step * lr, tensor.device))
+        tensor.backend.note(tensor.primitive, "phase", "forward")
+        return updated
+
+    def _direction(self, number: int, value: AnyTensor, gradient: AnyTensor) -> AnyTensor:
+        """The gradient, with decay and momentum. With velocity v and momentum m, v becomes m * v + gradient."""
+        if self.config.weight_decay:
+            gradient = gradient + value * self.config.weight_decay
+        if not self.config.momentum:
+            return gradient
+        earlier = self._velocities.get(number)
+        velocity = gradient if earlier is None else earlier * self.config.momentum + gradient
+        velocity.backend.note(velocity.primitive, "optimizer")
+        self._velocities[number] = velocity
+        return velocity

@@ -1,0 +1,101 @@
+"""What every tensor method stands on: the primitive, its device, and the check of operands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypeVar
+
+from . import checks
+from .dtype import DTYPES, DType, Float, Kind
+from .shape import Shape, broadcasts, num_elements
+
+if TYPE_CHECKING:
+    from tinyburn.backend.device import Device
+    from tinyburn.backend.interface import Array, Backend, Operand
+
+    from .tensor import Tensor
+
+B = TypeVar("B", bound="Backend")
+D = TypeVar("D", default=Any)
+K = TypeVar("K", default=Float)
+
+
+class TensorBase(Generic[B, D, K]):
+    """Holds a primitive: whatever the backend computes with (a NumPy array, a GPU buffer, a graph node).
+
+    The value of a tensor never changes. Every method makes a new one, so two names of one tensor
+    can never surprise each other, and memory can be shared between tensors without care.
+    """
+
+    __slots__ = ("__weakref__", "device", "primitive")
+
+    def __init__(self, primitive: Array, device: Device[B]) -> None:
+        self.primitive = primitive
+        self.device = device
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each dim; a tensor of rank 1 or more always has one."""
+        shape: Shape = self.primitive.shape
+        return shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dims."""
+        return len(self.primitive.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The format of one scalar."""
+        return DTYPES[self.primitive.dtype]
+
+    @property
+    def kind(self) -> Kind:
+        """`Float`, `Int` or `Bool`."""
+        return self.dtype.kind
+
+    @property
+    def backend(self) -> type[B]:
+        """The class that computes with this tensor."""
+        return self.device.backend
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes that the values need, row-major and without padding: elements times bytes of a scalar."""
+        return num_elements(self.shape) * self.dtype.bytes
+
+    def _new(self, primitive: Array) -> Tensor[B, Any, Any]:
+        """A tensor of the same device around another primitive."""
+        make: Any = self.__class__
+        tensor: Tensor[B, Any, Any] = make(primitive, self.device)
+        return tensor
+
+    def _operand(self, op: str, other: Any) -> Operand:
+        """The other side of a binary op as the backend takes it: a checked primitive, or a number.
+
+        The usual case, two tensors of one device and dtype whose shapes fit, is decided by the cheap tests here.
+        """
+        mine = self.primitive
+        if mine.dtype.kind == "b" and op not in _BOOL_OPS:
+            raise checks.reject_dtype(op, self, "number")
+        if not isinstance(other, TensorBase):
+            return checks.check_scalar(op, self, other)
+        theirs = other.primitive
+        fits = other.device is self.device and theirs.dtype is mine.dtype
+        if not (fits and (theirs.shape == mine.shape or broadcasts(theirs.shape, mine.shape))):
+            checks.check_operands(op, self, other)
+        return theirs
+
+    def _of_kind(self, op: str, kind: str) -> Array:
+        """The primitive, for an op that only tensors of one kind have."""
+        if self.primitive.dtype.kind not in _LETTERS[kind]:
+            raise checks.reject_dtype(op, self, kind)
+        return self.primitive
+
+
+# NumPy's one-letter codes for the kinds of a dtype.
+_LETTERS = {"float": "f", "int": "iu", "bool": "b", "number": "fiu"}
+
+# The binary ops that truth values have too: the others are arithmetic or need an order.
+_BOOL_OPS = {"equal", "not_equal", "mask_where", "slice_assign"}

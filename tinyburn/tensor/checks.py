@@ -1,0 +1,93 @@
+"""The checks that a tensor makes before it asks its backend, and what they say when one fails.
+
+The tensors call these only when a cheap test has already failed or cannot decide, so they may take their
+time: they collect every reason at once and look for the hint that names the fix.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from .errors import BackendMismatch, DeviceMismatch, DTypeMismatch, ShapeError, TinyburnError, explain
+from .shape import Shape, broadcast_conflicts
+
+if TYPE_CHECKING:
+    from .base import TensorBase
+
+    AnyTensor = TensorBase[Any, Any, Any]
+
+
+def check_operands(op: str, a: AnyTensor, b: AnyTensor, *, dtype: bool = True, shapes: bool = True) -> None:
+    """Raises one error with every reason why two tensors cannot meet in ``op``; returns if they can."""
+    failures = _placement(a, b)
+    if dtype and not failures and a.dtype != b.dtype:
+        reason = f"the dtypes differ: {a.dtype} and {b.dtype}, and tinyburn never converts silently"
+        failures.append((DTypeMismatch, reason, f'convert one, as in .cast("{a.dtype}")'))
+    conflicts = broadcast_conflicts(a.shape, b.shape) if shapes else []
+    failures += [(ShapeError, reason, _shape_hint(a.shape, b.shape)) for reason in conflicts]
+    if failures:
+        raise_all(op, failures, {"left": describe(a), "right": describe(b)})
+
+
+def raise_all(op: str, failures: list[tuple[type[TinyburnError], str, str | None]], given: dict[str, object]) -> None:
+    """Raises the first failure's class, with every failure's reason and the hints that they have."""
+    hints = dict.fromkeys(hint for _, _, hint in failures if hint)
+    reasons = [reason for _, reason, _ in failures]
+    raise failures[0][0](explain(op, reasons, given=given, hint="; ".join(hints) or None))
+
+
+def describe(tensor: AnyTensor) -> str:
+    return f"{tensor.shape} {tensor.dtype} on {tensor.device}"
+
+
+def _placement(a: AnyTensor, b: AnyTensor) -> list[tuple[type[TinyburnError], str, str | None]]:
+    if a.device == b.device:
+        return []
+    hint = "move one with .to_device(other.device)"
+    if a.backend is not b.backend:
+        reason = f"the backends differ: {a.backend.__name__} and {b.backend.__name__}"
+        return [(BackendMismatch, reason, hint + ", or use .inner() or Tensor.from_inner() between a decorator and its inside")]
+    return [(DeviceMismatch, f"the devices differ: {a.device} and {b.device}", hint)]
+
+
+def _shape_hint(a: Shape, b: Shape) -> str | None:
+    if len(a) == len(b):
+        return None
+    side, short, long = ("left", a, b) if len(a) < len(b) else ("right", b, a)
+    padded = (1,) * (len(long) - len(short)) + short
+    if broadcast_conflicts(padded, long):
+        return f"give the {side} tensor rank {len(long)} with unsqueeze_dim(dim) or reshape(...)"
+    call = "unsqueeze()" if len(long) == len(short) + 1 else f"unsqueeze({len(long)})"
+    return f"write {call} on the {side} tensor, which gives it shape {padded}"
+
+
+def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
+    """A Python number that can take the tensor's dtype. NumPy scalars are turned into Python ones."""
+    kind = tensor.primitive.dtype.kind
+    if kind == "f" and type(value) in (float, int):
+        return float(value)  # type: ignore[arg-type]
+    if kind == "b" and isinstance(value, bool):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        reason = f"{type(value).__name__} is neither a tensor nor a number"
+        raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="make it a tensor with Tensor.from_data(...)"))
+    if kind in "iu":
+        if isinstance(value, Integral):
+            return int(value)
+        reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
+        raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first"))
+    return float(value)
+
+
+def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:
+    """The error for an op that its tensor's kind does not have."""
+    hint = {"float": ".float()", "int": ".int()", "bool": ".bool()", "number": ".int() or .float()"}[wanted]
+    reason = f"{op} takes a {wanted} tensor"
+    return DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint=f"convert it with {hint}"))
+
+
+def reject_operand(op: str, tensor: AnyTensor, other: object) -> DTypeMismatch:
+    """The error for an op whose other side must be a tensor."""
+    reason = f"{type(other).__name__} is not a tensor"
+    return DTypeMismatch(explain(op, [reason], given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)"))

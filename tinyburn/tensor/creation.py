@@ -1,0 +1,176 @@
+"""How tensors are made: from data, filled, counted, or drawn at random. Each takes the device it is made on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+
+from .base import B, D, K, TensorBase
+from .data import TensorData
+from .distribution import AnyDistribution, Distribution
+from .dtype import Bool, DType, Float, Int, to_dtype
+from .errors import DTypeMismatch, ShapeError, explain
+from .shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape
+
+if TYPE_CHECKING:
+    from tinyburn.backend.device import Device
+
+    from .tensor import Tensor
+
+Numbers: TypeAlias = Sequence[float]
+_Returns = TypeVar("_Returns")
+
+
+class _Filled(Protocol):
+    """The signature of zeros, ones and empty: the length of the shape tuple is the rank of the result."""
+
+    @overload
+    def __call__(self, shape: tuple[int], device: Device[B], dtype: str | None = None) -> Tensor[B, D1]: ...
+    @overload
+    def __call__(self, shape: tuple[int, int], device: Device[B], dtype: str | None = None) -> Tensor[B, D2]: ...
+    @overload
+    def __call__(self, shape: tuple[int, int, int], device: Device[B], dtype: str | None = None) -> Tensor[B, D3]: ...
+    @overload
+    def __call__(
+        self, shape: tuple[int, int, int, int], device: Device[B], dtype: str | None = None
+    ) -> Tensor[B, D4]: ...
+    @overload
+    def __call__(self, shape: Shape, device: Device[B], dtype: str | None = None) -> Tensor[B, Any]: ...
+
+
+class Creation(TensorBase[B, D, K]):
+    """``dtype`` is the device's ``float_dtype`` unless given; shapes have from 1 to 6 dims, each 0 or more."""
+
+    __slots__ = ()
+
+    @overload
+    @staticmethod
+    def from_data(data: Numbers, device: Device[B], dtype: None = None) -> Tensor[B, D1]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Sequence[Numbers], device: Device[B], dtype: None = None) -> Tensor[B, D2]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Sequence[Sequence[Numbers]], device: Device[B], dtype: None = None) -> Tensor[B, D3]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Any, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]: ...
+    @staticmethod
+    def from_data(data: Any, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]:
+        """A copy of nested lists, a NumPy array or `TensorData`.
+
+        Lists of numbers become Float, in the device's ``float_dtype``, and lists of truth values Bool: Python
+        numbers have no format of their own. An array or TensorData has one, and keeps it, unless ``dtype`` is given.
+        """
+        if dtype is None and not isinstance(data, np.ndarray | np.generic | TensorData):
+            values = TensorData.from_values(data)
+            dtype = None if values.dtype is DType.BOOL and values.values.size else device.float_dtype
+            data = values
+        values = TensorData.from_values(data, dtype)
+        return _tensor(device.backend.from_numpy(values.values, device), device)
+
+    zeros: _Filled
+    ones: _Filled
+    empty: _Filled
+
+    @staticmethod
+    def full(shape: Shape, value: float, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]:
+        """Every element ``value``."""
+        return _full("full", shape, value, device, dtype)
+
+    @overload
+    @staticmethod
+    def random(shape: tuple[int], distribution: AnyDistribution, device: Device[B]) -> Tensor[B, D1]: ...
+    @overload
+    @staticmethod
+    def random(shape: tuple[int, int], distribution: AnyDistribution, device: Device[B]) -> Tensor[B, D2]: ...
+    @overload
+    @staticmethod
+    def random(shape: tuple[int, int, int], distribution: AnyDistribution, device: Device[B]) -> Tensor[B, D3]: ...
+    @overload
+    @staticmethod
+    def random(
+        shape: Shape, distribution: AnyDistribution, device: Device[B], dtype: str | None = None
+    ) -> Tensor[B, Any]: ...
+    @staticmethod
+    def random(
+        shape: Shape,
+        distribution: AnyDistribution = Distribution.Default,
+        device: Any = None,
+        dtype: str | None = None,
+    ) -> Tensor[Any, Any]:
+        """Independent draws from a distribution, by the device's own generator; see ``device.seed``."""
+        target = to_dtype(dtype) if dtype else device.float_dtype
+        if target.kind is not Float:
+            raise DTypeMismatch(explain("random", [f"{target} is not a float"], hint="draw floats, then .int() or .bool()"))
+        array = device.backend.random(_checked_shape("random", shape), distribution, target, device)
+        return _tensor(array, device)
+
+    @staticmethod
+    def arange(start: int, stop: int, device: Device[B], step: int = 1) -> Tensor[B, D1, Int]:
+        """The whole numbers from ``start`` to before ``stop``."""
+        if step == 0:
+            raise ShapeError(explain("arange", ["the step is 0"]))
+        values = np.arange(start, stop, step, dtype=device.int_dtype)
+        return _tensor(device.backend.from_numpy(values, device), device)
+
+    @staticmethod
+    def eye(size: int, device: Device[B], dtype: str | None = None) -> Tensor[B, D2]:
+        """Ones on the diagonal of a square of zeros."""
+        (size,) = _checked_shape("eye", (size,))
+        values = np.eye(size, dtype=to_dtype(dtype) if dtype else device.float_dtype)
+        return _tensor(device.backend.from_numpy(values, device), device)
+
+    def zeros_like(self) -> Tensor[B, D, K]:
+        """Zeros of this shape, dtype and device."""
+        return self.full_like(0)
+
+    def ones_like(self) -> Tensor[B, D, K]:
+        """Ones of this shape, dtype and device."""
+        return self.full_like(1)
+
+    def full_like(self, value: float) -> Tensor[B, D, K]:
+        """One value, in this shape, dtype and device."""
+        return _full("full_like", self.shape, value, self.device, self.dtype)
+
+    def random_like(self: Creation[B, D, Float], distribution: AnyDistribution) -> Tensor[B, D, Float]:
+        """Draws from a distribution, in this shape, dtype and device."""
+        return Creation.random(self.shape, distribution, self.device, self.dtype)
+
+
+def _checked_shape(op: str, shape: Shape) -> Shape:
+    sizes = tuple(shape)
+    if not 1 <= len(sizes) <= MAX_RANK or any(not isinstance(size, (int, np.integer)) or size < 0 for size in sizes):
+        reason = f"a shape has from 1 to {MAX_RANK} whole numbers, each 0 or more"
+        raise ShapeError(explain(op, [reason], given={"shape": shape}))
+    return tuple(int(size) for size in sizes)
+
+
+def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str | None) -> Tensor[Any, Any, Any]:
+    target = to_dtype(dtype) if dtype else device.float_dtype
+    if target.kind is not Float and value != int(value):
+        raise DTypeMismatch(explain(op, [f"{value!r} is not a value of {target}"]))
+    number = float(value) if target.kind is Float else int(value)
+    return _tensor(device.backend.full(_checked_shape(op, shape), number, target, device), device)
+
+
+def _filled_with(op: str, value: float) -> Any:
+    def make(shape: Shape, device: Device[Any], dtype: str | None = None) -> Tensor[Any, Any, Any]:
+        return _full(op, shape, value, device, dtype)
+
+    make.__name__ = op
+    make.__doc__ = f"Every element {value:g}."
+    return staticmethod(make)
+
+
+Creation.zeros = _filled_with("zeros", 0.0)
+Creation.ones = _filled_with("ones", 1.0)
+Creation.empty = _filled_with("empty", 0.0)  # values that nobody may read are zeros here: the same bytes each run
+
+
+def _tensor(primitive: Any, device: Device[Any]) -> Tensor[Any, Any, Any]:
+    from .tensor import Tensor
+
+    return Tensor(primitive, device)

@@ -1,0 +1,93 @@
+"""TensorData: the values of a tensor outside any backend, and the way in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .dtype import DTYPES, DType, to_dtype
+from .errors import DTypeMismatch, ShapeError, explain
+from .shape import MAX_RANK, Shape
+
+
+@dataclass(frozen=True, eq=False)
+class TensorData:
+    """Values on the host, row-major and read-only, with their shape and dtype.
+
+    It owns its memory: neither the array that it was made from nor one that it hands out can change it.
+    """
+
+    values: np.ndarray[Any, Any]
+
+    @classmethod
+    def from_values(cls, values: ArrayLike | TensorData, dtype: str | None = None) -> TensorData:
+        """Copies nested lists, a NumPy array or another TensorData.
+
+        Args:
+            values: numbers or truth values, of rank 1 to 6; a scalar gets shape (1,).
+            dtype: the format to convert to; by default that of the values.
+
+        Raises:
+            ShapeError: the lists are ragged, or the rank is over 6.
+            DTypeMismatch: the values are not numbers, or tinyburn has no such dtype.
+        """
+        if isinstance(values, TensorData):
+            values = values.values
+        target = np.dtype(to_dtype(dtype)) if dtype else None
+        array = _as_array(values, target)
+        if array.ndim > MAX_RANK:
+            raise ShapeError(explain("from_data", [f"the rank {array.ndim} is over {MAX_RANK}"]))
+        owned = np.array(array, dtype=target or array.dtype.newbyteorder("="), order="C", ndmin=1)
+        owned.flags.writeable = False
+        return cls(owned)
+
+    @property
+    def shape(self) -> Shape:
+        return self.values.shape
+
+    @property
+    def dtype(self) -> DType:
+        return DTYPES[self.values.dtype]
+
+    def to_list(self) -> list[Any]:
+        result: list[Any] = self.values.tolist()
+        return result
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        """Same dtype, shape and values; NaN equals NaN, so that a copy equals its original."""
+        if not isinstance(other, TensorData):
+            return NotImplemented
+        if self.dtype != other.dtype or self.shape != other.shape:
+            return False
+        return bool(np.array_equal(self.values, other.values, equal_nan=self.values.dtype.kind == "f"))
+
+    __hash__ = None  # type: ignore[assignment]  # equal values need not be equal objects
+
+    def __repr__(self) -> str:
+        return f"TensorData({self.to_list()}, shape={self.shape}, dtype={self.dtype})"
+
+
+def _as_array(values: Any, target: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    """Lists to an array, with the two ways in which that fails told apart."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        reason = "the nested lists are ragged: rows of different lengths make no tensor"
+        raise ShapeError(explain("from_data", [reason])) from error
+    if array.size == 0 and not isinstance(values, np.ndarray) and target is not None:
+        array = array.astype(target)  # an empty list has no numbers to tell its dtype
+    if array.dtype.name not in DType.__members__.values():
+        reason = f"the values have dtype {array.dtype.name}, which is not a tensor's"
+        hint = f"convert them to one of {', '.join(DType)}"
+        raise DTypeMismatch(explain("from_data", [reason], hint=hint))
+    return array

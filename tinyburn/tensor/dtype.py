@@ -1,0 +1,61 @@
+"""Number formats, and the three kinds of tensor that they make."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+
+from .errors import DTypeMismatch, explain
+
+
+class Float:
+    """Kind of a tensor of real numbers: the only kind that can be differentiated."""
+
+
+class Int:
+    """Kind of a tensor of whole numbers: labels, indices, counts."""
+
+
+class Bool:
+    """Kind of a tensor of truth values: masks."""
+
+
+Kind = type[Float] | type[Int] | type[Bool]
+
+
+class DType(StrEnum):
+    """The format of one scalar. A member equals its own name: ``DType.FLOAT32 == "float32"``."""
+
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    BOOL = "bool"
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one scalar. A bool takes a whole byte: memory has no smaller address."""
+        return 1 if self is DType.BOOL else int("".join(filter(str.isdigit, self))) // 8
+
+    @property
+    def kind(self) -> Kind:
+        if self is DType.BOOL:
+            return Bool
+        return Float if self.startswith("float") else Int
+
+
+DTYPES = {np.dtype(member.value): member for member in DType}
+"""The member for each of NumPy's dtypes that has one."""
+
+
+def to_dtype(name: str) -> DType:
+    """The member called ``name``. Raises DTypeMismatch, which lists the names, for any other."""
+    if name in DType.__members__.values():
+        return DType(name)
+    known = ", ".join(DType)
+    raise DTypeMismatch(explain(f"dtype {name!r}", ["tinyburn has no such dtype"], hint=f"use one of {known}"))

@@ -1,0 +1,243 @@
+"""Operations that treat each element alone: arithmetic, functions, comparisons, masks, casts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from . import checks
+from .base import B, D, K, TensorBase
+from .dtype import Bool, DType, Float, Int, to_dtype
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Elementwise(TensorBase[B, D, K]):
+    """Binary operations want two tensors of equal rank, or a tensor and a Python number.
+
+    A dim of size 1 stretches to the other's size; nothing else is adjusted. The result keeps the dtype.
+    Raises BackendMismatch, DeviceMismatch, DTypeMismatch or ShapeError, with every reason, when they differ.
+    """
+
+    __slots__ = ()
+
+    # Arithmetic
+
+    def add(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x + y``."""
+        return self._new(self.device.backend.add(self.primitive, self._operand("add", other)))
+
+    def sub(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x - y``."""
+        return self._new(self.device.backend.sub(self.primitive, self._operand("sub", other)))
+
+    def mul(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x * y``, element by element. For the matrix product see `matmul`."""
+        return self._new(self.device.backend.mul(self.primitive, self._operand("mul", other)))
+
+    def div(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x / y`` for Float tensors; ``x / 0`` is inf, and ``0 / 0`` is NaN, as in IEEE 754."""
+        return self._new(self.device.backend.div(self._of_kind("div", "float"), self._operand("div", other)))
+
+    def remainder(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x % y``, with the sign of ``y`` as in Python: ``x - y * floor(x / y)``."""
+        return self._new(self.device.backend.remainder(self.primitive, self._operand("remainder", other)))
+
+    def powf(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x ** y``. A number as the exponent is `powf_scalar`, which also takes negative bases."""
+        if isinstance(other, TensorBase):
+            return self._new(self.device.backend.powf(self._of_kind("powf", "float"), self._operand("powf", other)))
+        return self.powf_scalar(other)
+
+    def powf_scalar(self, exponent: float) -> Tensor[B, D, K]:
+        """``x ** exponent`` for one number."""
+        power = checks.check_scalar("powf_scalar", self, exponent)
+        if power < 0 and self.primitive.dtype.kind != "f":
+            raise checks.reject_dtype("powf_scalar with a negative exponent", self, "float")
+        return self._new(self.device.backend.powf_scalar(self._of_kind("powf_scalar", "number"), power))
+
+    powi_scalar = powf_scalar
+
+    def multiply_no_nan(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """``x * y``, but 0 wherever ``x`` is 0, even if ``y`` is inf or NaN."""
+        operand = self._operand("multiply_no_nan", other)
+        return self._new(self.device.backend.multiply_no_nan(self._of_kind("multiply_no_nan", "float"), operand))
+
+    def maximum(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """The larger of the two, element by element; NaN if either is. In a tie the gradient is shared evenly."""
+        return self._new(self.device.backend.maximum(self.primitive, self._operand("maximum", other)))
+
+    def minimum(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+        """The smaller of the two, element by element; NaN if either is. In a tie the gradient is shared evenly."""
+        return self._new(self.device.backend.minimum(self.primitive, self._operand("minimum", other)))
+
+    def clamp(self, min: float, max: float) -> Tensor[B, D, K]:
+        """Each element moved into ``[min, max]``. The slope is 1 inside, bounds included, and 0 outside."""
+        low, high = checks.check_scalar("clamp", self, min), checks.check_scalar("clamp", self, max)
+        return self._new(self.device.backend.clamp(self._of_kind("clamp", "number"), low, high))
+
+    __add__ = __radd__ = add
+    __sub__ = sub
+    __mul__ = __rmul__ = mul
+    __truediv__ = div
+    __mod__ = remainder
+    __pow__ = powf
+
+    def __rsub__(self, other: float) -> Tensor[B, D, K]:
+        return self._new(self.device.backend.sub(self._operand("sub", other), self.primitive))
+
+    def __rtruediv__(self, other: float) -> Tensor[B, D, K]:
+        return self._new(self.device.backend.div(self._operand("div", other), self._of_kind("div", "float")))
+
+    def __rpow__(self, other: float) -> Tensor[B, D, K]:
+        return self._new(self.device.backend.powf(self._operand("powf", other), self._of_kind("powf", "float")))
+
+    # Functions of one number
+
+    def neg(self) -> Tensor[B, D, K]:
+        """``-x``."""
+        return self._new(self.device.backend.neg(self._of_kind("neg", "number")))
+
+    def abs(self) -> Tensor[B, D, K]:
+        """The distance from 0. Its slope at 0 is taken as 0."""
+        return self._new(self.device.backend.abs(self._of_kind("abs", "number")))
+
+    def sign(self) -> Tensor[B, D, K]:
+        """-1, 0 or 1."""
+        return self._new(self.device.backend.sign(self._of_kind("sign", "number")))
+
+    __neg__ = neg
+    __abs__ = abs
+
+    def recip(self) -> Tensor[B, D, K]:
+        """``1 / x``."""
+        return 1.0 / cast("Tensor[B, D, K]", self)
+
+    def exp(self) -> Tensor[B, D, K]:
+        """e to the power x."""
+        return self._new(self.device.backend.exp(self._of_kind("exp", "float")))
+
+    def log(self) -> Tensor[B, D, K]:
+        """The natural logarithm; -inf at 0, NaN below."""
+        return self._new(self.device.backend.log(self._of_kind("log", "float")))
+
+    def log1p(self) -> Tensor[B, D, K]:
+        """``log(1 + x)``, exact for small x."""
+        return self._new(self.device.backend.log1p(self._of_kind("log1p", "float")))
+
+    def sqrt(self) -> Tensor[B, D, K]:
+        """The square root; NaN below 0. Its slope at 0 is inf, but a gradient of 0 stays 0 there."""
+        return self._new(self.device.backend.sqrt(self._of_kind("sqrt", "float")))
+
+    def sin(self) -> Tensor[B, D, K]:
+        """The sine of an angle in radians."""
+        return self._new(self.device.backend.sin(self._of_kind("sin", "float")))
+
+    def cos(self) -> Tensor[B, D, K]:
+        """The cosine of an angle in radians."""
+        return self._new(self.device.backend.cos(self._of_kind("cos", "float")))
+
+    def tanh(self) -> Tensor[B, D, K]:
+        """The hyperbolic tangent, from -1 to 1."""
+        return self._new(self.device.backend.tanh(self._of_kind("tanh", "float")))
+
+    def erf(self) -> Tensor[B, D, K]:
+        """The error function, the integral of the bell curve that GELU uses."""
+        return self._new(self.device.backend.erf(self._of_kind("erf", "float")))
+
+    def floor(self) -> Tensor[B, D, K]:
+        """The next whole number below. Its slope is 0."""
+        return self._new(self.device.backend.floor(self._of_kind("floor", "float")))
+
+    def ceil(self) -> Tensor[B, D, K]:
+        """The next whole number above. Its slope is 0."""
+        return self._new(self.device.backend.ceil(self._of_kind("ceil", "float")))
+
+    def round(self) -> Tensor[B, D, K]:
+        """The nearest whole number, the even one of two. Its slope is 0."""
+        return self._new(self.device.backend.round(self._of_kind("round", "float")))
+
+    # Comparisons
+
+    def equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+        """``x == y`` element by element; NaN equals nothing."""
+        return self._new(self.device.backend.equal(self.primitive, self._operand("equal", other)))
+
+    def not_equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+        """``x != y`` element by element."""
+        return self._new(self.device.backend.not_equal(self.primitive, self._operand("not_equal", other)))
+
+    def greater(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+        """``x > y`` element by element."""
+        return self._new(self.device.backend.greater(self.primitive, self._operand("greater", other)))
+
+    def greater_equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+        """``x >= y`` element by element."""
+        return self._new(self.device.backend.greater_equal(self.primitive, self._operand("greater_equal", other)))
+
+    def lower(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+        """``x < y`` element by element."""
+        return self._new(self.device.backend.lower(self.primitive, self._operand("lower", other)))
+
+    def lower_equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+        """``x <= y`` element by element."""
+        return self._new(self.device.backend.lower_equal(self.primitive, self._operand("lower_equal", other)))
+
+    __gt__, __ge__, __lt__, __le__ = greater, greater_equal, lower, lower_equal
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Tensor[B, D, Bool]:  # type: ignore[override]
+        return self.equal(cast(Any, other))
+
+    def __ne__(self, other: object) -> Tensor[B, D, Bool]:  # type: ignore[override]
+        return self.not_equal(cast(Any, other))
+
+    def is_nan(self) -> Tensor[B, D, Bool]:
+        """True where an element is not a number."""
+        return self._new(self.device.backend.is_nan(self._of_kind("is_nan", "float")))
+
+    def is_inf(self) -> Tensor[B, D, Bool]:
+        """True where an element is inf or -inf."""
+        return self._new(self.device.backend.is_inf(self._of_kind("is_inf", "float")))
+
+    def bool_not(self: Elementwise[B, D, Bool]) -> Tensor[B, D, Bool]:
+        """True where a mask is False."""
+        return self._new(self.device.backend.bool_not(self._of_kind("bool_not", "bool")))
+
+    # Masks
+
+    def mask_where(self, mask: Tensor[B, D, Bool], value: Tensor[B, D, K]) -> Tensor[B, D, K]:
+        """``value`` where the mask is True, else this tensor."""
+        other = self._operand("mask_where", value)
+        return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_where", mask), other))
+
+    def mask_fill(self, mask: Tensor[B, D, Bool], value: float) -> Tensor[B, D, K]:
+        """One number where the mask is True, else this tensor."""
+        number = checks.check_scalar("mask_fill", self, value)
+        return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_fill", mask), number))
+
+    def _mask(self, op: str, mask: Tensor[B, D, Bool]) -> Any:
+        checks.check_operands(op, self, mask, dtype=False)
+        return mask._of_kind(op, "bool")
+
+    # Casts
+
+    def cast(self, dtype: str) -> Tensor[B, D, Any]:
+        """The same values in another format; to Int it cuts off towards 0. Between Float formats it has a gradient."""
+        target = to_dtype(dtype)
+        return self._new(self.device.backend.cast(self.primitive, target))
+
+    def float(self) -> Tensor[B, D, Float]:
+        """As a Float tensor, in the device's ``float_dtype``; a Float tensor stays as it is."""
+        return self._as_kind(Float, self.device.float_dtype)
+
+    def int(self) -> Tensor[B, D, Int]:
+        """As an Int tensor, in the device's ``int_dtype``; an Int tensor stays as it is."""
+        return self._as_kind(Int, self.device.int_dtype)
+
+    def bool(self) -> Tensor[B, D, Bool]:
+        """True where an element is not 0."""
+        return self._as_kind(Bool, DType.BOOL)
+
+    def _as_kind(self, kind: Any, dtype: DType) -> Tensor[B, D, Any]:
+        return self._new(self.primitive) if self.kind is kind else self.cast(dtype)

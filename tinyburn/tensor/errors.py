@@ -1,0 +1,61 @@
+"""One family of exceptions, and the one layout of their messages.
+
+A message answers four questions in a fixed order: what was asked and where, what was given,
+every reason why that cannot work, and what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .scope import current_path
+
+
+class TinyburnError(Exception):
+    """Base of every error that tinyburn raises on purpose."""
+
+
+class ShapeError(TinyburnError, ValueError):
+    """Ranks or dimensions that do not fit together."""
+
+
+class DTypeMismatch(TinyburnError, TypeError):
+    """Number formats that do not fit: tinyburn never converts one silently."""
+
+
+class BackendMismatch(TinyburnError, TypeError):
+    """Tensors of two backends met in one operation, or an operation met a backend that lacks it."""
+
+
+class DeviceMismatch(TinyburnError, ValueError):
+    """Tensors of two devices met in one operation: tinyburn never copies one silently."""
+
+
+class BackendUnavailable(TinyburnError, RuntimeError):
+    """A backend was asked for that cannot run on this machine."""
+
+
+class GraphError(TinyburnError, RuntimeError):
+    """The autodiff graph cannot do what was asked: consumed, untracked, or not a leaf."""
+
+
+class ConfigError(TinyburnError, ValueError):
+    """A configuration, or a file that should hold one, is not valid."""
+
+
+def explain(
+    asked: str,
+    reasons: Iterable[str],
+    *,
+    given: Mapping[str, object] | None = None,
+    hint: str | None = None,
+) -> str:
+    """Lays out one error message: what was asked, what was given, every reason, the fix."""
+    path = current_path()
+    lines = [f"{asked} (in {path})" if path else asked]
+    width = max(map(len, given), default=0) if given else 0
+    lines += [f"  {name:<{width}} : {value}" for name, value in (given or {}).items()]
+    lines += [f"  because {reason}" for reason in reasons]
+    if hint:
+        lines.append(f"  hint: {hint}")
+    return "\n".join(lines)

@@ -1,0 +1,201 @@
+"""Operations that change the shape or pick a part, and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from . import checks
+from .base import B, D, K, TensorBase
+from .dtype import Int
+from .errors import ShapeError, explain
+from .indices import Index, parse_index
+from .shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, infer_size, normalize_dim, normalize_dims
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Movement(TensorBase[B, D, K]):
+    """Where it can, a result shares the memory of its source: nobody can tell, since values never change.
+
+    Dims are counted from 0, and from the end when negative. Raises ShapeError for one that does not exist.
+    """
+
+    __slots__ = ()
+
+    @overload
+    def reshape(self, shape: tuple[int]) -> Tensor[B, D1, K]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int]) -> Tensor[B, D2, K]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int, int]) -> Tensor[B, D3, K]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int, int, int]) -> Tensor[B, D4, K]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int, int, int, int]) -> Tensor[B, D5, K]: ...
+    @overload
+    def reshape(self, shape: tuple[int, int, int, int, int, int]) -> Tensor[B, D6, K]: ...
+    @overload
+    def reshape(self, shape: Shape) -> Tensor[B, Any, K]: ...
+    def reshape(self, shape: Shape) -> Tensor[B, Any, K]:
+        """The same elements in row-major order under another shape; one dim may be -1, to be worked out."""
+        old = self.primitive.shape
+        if old == shape:
+            return self._new(self.primitive)
+        return self._new(self.device.backend.reshape(self.primitive, infer_size("reshape", old, shape)))
+
+    def flatten(self) -> Tensor[B, D1, K]:
+        """All elements in one dim."""
+        return self.reshape((-1,))
+
+    @overload
+    def unsqueeze(self: Movement[B, D1, K]) -> Tensor[B, D2, K]: ...
+    @overload
+    def unsqueeze(self: Movement[B, D2, K]) -> Tensor[B, D3, K]: ...
+    @overload
+    def unsqueeze(self: Movement[B, D3, K]) -> Tensor[B, D4, K]: ...
+    @overload
+    def unsqueeze(self, rank: int | None = None) -> Tensor[B, Any, K]: ...
+    def unsqueeze(self, rank: int | None = None) -> Tensor[B, Any, K]:
+        """Dims of size 1 in front, until there are ``rank`` of them; one more, if no rank is given."""
+        missing = 1 if rank is None else rank - self.rank
+        if missing < 0 or self.rank + missing > MAX_RANK:
+            reason = f"a rank from {self.rank} to {MAX_RANK} is possible"
+            raise ShapeError(explain(f"unsqueeze to rank {rank}", [reason], given={"shape": self.shape}))
+        return self._new(self.device.backend.reshape(self.primitive, (1,) * missing + self.shape))
+
+    @overload
+    def unsqueeze_dim(self: Movement[B, D1, K], dim: int) -> Tensor[B, D2, K]: ...
+    @overload
+    def unsqueeze_dim(self: Movement[B, D2, K], dim: int) -> Tensor[B, D3, K]: ...
+    @overload
+    def unsqueeze_dim(self: Movement[B, D3, K], dim: int) -> Tensor[B, D4, K]: ...
+    @overload
+    def unsqueeze_dim(self, dim: int) -> Tensor[B, Any, K]: ...
+    def unsqueeze_dim(self, dim: int) -> Tensor[B, Any, K]:
+        """One more dim of size 1, at ``dim`` of the result."""
+        place = normalize_dim("unsqueeze_dim", dim, (*self.shape, 1))
+        return self.reshape((*self.shape[:place], 1, *self.shape[place:]))
+
+    @overload
+    def squeeze(self: Movement[B, D2, K], dim: int) -> Tensor[B, D1, K]: ...
+    @overload
+    def squeeze(self: Movement[B, D3, K], dim: int) -> Tensor[B, D2, K]: ...
+    @overload
+    def squeeze(self: Movement[B, D4, K], dim: int) -> Tensor[B, D3, K]: ...
+    @overload
+    def squeeze(self, dim: int) -> Tensor[B, Any, K]: ...
+    def squeeze(self, dim: int) -> Tensor[B, Any, K]:
+        """Without a dim of size 1."""
+        place = normalize_dim("squeeze", dim, self.shape)
+        if self.shape[place] != 1 or self.rank == 1:
+            reason = "there is no rank 0" if self.rank == 1 else f"dim {place} has size {self.shape[place]}, not 1"
+            raise ShapeError(explain("squeeze", [reason], given={"shape": self.shape}))
+        return self.reshape(self.shape[:place] + self.shape[place + 1 :])
+
+    def permute(self, *axes: int) -> Tensor[B, D, K]:
+        """The dims in another order: dim ``i`` of the result is dim ``axes[i]`` of this tensor."""
+        order = normalize_dims("permute", axes, self.shape)
+        if len(order) != self.rank:
+            reason = f"{len(axes)} axes are given for {self.rank} dims"
+            raise ShapeError(explain("permute", [reason], given={"shape": self.shape, "axes": axes}))
+        return self._new(self.device.backend.permute(self.primitive, order))
+
+    def swap_dims(self, dim1: int, dim2: int) -> Tensor[B, D, K]:
+        """Two dims exchanged."""
+        first, second = normalize_dim("swap_dims", dim1, self.shape), normalize_dim("swap_dims", dim2, self.shape)
+        axes = list(range(self.rank))
+        axes[first], axes[second] = second, first
+        return self._new(self.device.backend.permute(self.primitive, tuple(axes)))
+
+    def transpose(self) -> Tensor[B, D, K]:
+        """The last two dims exchanged."""
+        rank = len(self.primitive.shape)
+        if rank < 2:
+            raise ShapeError(explain("transpose", ["it needs two dims"], given={"shape": self.shape}, hint="add one with unsqueeze()"))
+        return self._new(self.device.backend.permute(self.primitive, (*range(rank - 2), rank - 1, rank - 2)))
+
+    @property
+    def mT(self) -> Tensor[B, D, K]:  # noqa: N802  # NumPy's and PyTorch's name for it
+        """`transpose`, as the matrix formulas write it."""
+        return self.transpose()
+
+    def expand(self, shape: Shape) -> Tensor[B, D, K]:
+        """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""
+        mine = self.primitive.shape
+        if -1 in shape and len(shape) == len(mine):
+            shape = tuple(m if n == -1 else n for m, n in zip(mine, shape, strict=True))
+        if len(shape) != len(mine) or [1 for m, n in zip(mine, shape, strict=True) if m not in (1, n)]:
+            reason = "only a dim of size 1 can be repeated, and the rank stays"
+            raise ShapeError(explain("expand", [reason], given={"from": mine, "to": shape}))
+        return self._new(self.device.backend.expand(self.primitive, shape))
+
+    def slice(self, index: Index) -> Tensor[B, D, K]:
+        """A part along each dim, as in ``x[1:3, ::2]``. The rank stays: an int keeps its dim, at size 1."""
+        return self._new(self.device.backend.slice(self.primitive, parse_index("slice", index, self.shape)))
+
+    __getitem__ = slice
+
+    def narrow(self, dim: int, start: int, length: int) -> Tensor[B, D, K]:
+        """``length`` entries of one dim, from ``start``."""
+        place = normalize_dim("narrow", dim, self.shape)
+        if not 0 <= start <= start + length <= self.shape[place]:
+            reason = f"{start} to {start + length} is not inside dim {place}, of size {self.shape[place]}"
+            raise ShapeError(explain("narrow", [reason], given={"shape": self.shape}))
+        return self[(slice(None),) * place + (slice(start, start + length),)]
+
+    def slice_assign(self, index: Index, values: Tensor[B, D, K]) -> Tensor[B, D, K]:
+        """This tensor with the part at ``index`` replaced by ``values``, which must have that part's shape."""
+        parts = parse_index("slice_assign", index, self.shape)
+        wanted = tuple(len(range(*part.indices(size))) for part, size in zip(parts, self.shape, strict=True))
+        checks.check_operands("slice_assign", self, values, shapes=False)
+        if values.shape != wanted:
+            raise ShapeError(explain("slice_assign", [f"the values have shape {values.shape}, the part has {wanted}"]))
+        return self._new(self.device.backend.slice_assign(self.primitive, parts, values.primitive))
+
+    def gather(self, dim: int, indices: Tensor[B, D, Int]) -> Tensor[B, D, K]:
+        """One element for each index: ``out[i][j] = x[indices[i][j]][j]`` for dim 0."""
+        place = self._check_indices("gather", dim, indices, indices.shape)
+        return self._new(self.device.backend.gather(self.primitive, place, indices.primitive))
+
+    def scatter(self, dim: int, indices: Tensor[B, D, Int], values: Tensor[B, D, K]) -> Tensor[B, D, K]:
+        """This tensor with ``values`` added where `gather` would read; an index that comes twice adds twice."""
+        checks.check_operands("scatter", self, values, shapes=False)
+        place = self._check_indices("scatter", dim, indices, values.shape)
+        return self._new(self.device.backend.scatter(self.primitive, place, indices.primitive, values.primitive))
+
+    def select(self, dim: int, indices: Tensor[B, D1, Int]) -> Tensor[B, D, K]:
+        """Whole rows (or whatever lies at each place of ``dim``), in the order of the indices."""
+        place = normalize_dim("select", dim, self.shape)
+        self._check_range("select", place, indices)
+        return self._new(self.device.backend.select(self.primitive, place, indices.primitive))
+
+    def select_assign(self, dim: int, indices: Tensor[B, D1, Int], values: Tensor[B, D, K]) -> Tensor[B, D, K]:
+        """This tensor with ``values`` added where `select` would read; an index that comes twice adds twice."""
+        place = normalize_dim("select_assign", dim, self.shape)
+        checks.check_operands("select_assign", self, values, shapes=False)
+        self._check_range("select_assign", place, indices)
+        wanted = (*self.shape[:place], *indices.shape, *self.shape[place + 1 :])
+        if values.shape != wanted:
+            raise ShapeError(explain("select_assign", [f"the values have shape {values.shape}, the places {wanted}"]))
+        return self._new(self.device.backend.select_assign(self.primitive, place, indices.primitive, values.primitive))
+
+    def _check_indices(self, op: str, dim: int, indices: Tensor[B, Any, Int], shape: Shape) -> int:
+        place = normalize_dim(op, dim, self.shape)
+        mine, theirs = self.shape, indices.shape
+        fits = len(mine) == len(theirs) and all(n <= m for d, (m, n) in enumerate(zip(mine, theirs, strict=True)) if d != place)
+        if not fits or theirs != shape:
+            reason = "the indices need the tensor's rank, its sizes at most in the other dims, and the values' shape"
+            raise ShapeError(explain(op, [reason], given={"tensor": mine, "indices": theirs, "values": shape}))
+        self._check_range(op, place, indices)
+        return place
+
+    def _check_range(self, op: str, dim: int, indices: Tensor[B, Any, Int]) -> None:
+        """Indices are Int, live where the tensor lives, and are within the dim."""
+        checks.check_operands(op, self, indices, dtype=False, shapes=False)
+        array = indices._of_kind(op, "int")
+        bounds = self.device.backend.index_bounds(array)
+        if bounds and not 0 <= bounds[0] <= bounds[1] < self.shape[dim]:
+            reason = f"the indices run from {bounds[0]} to {bounds[1]}, and dim {dim} has size {self.shape[dim]}"
+            raise ShapeError(explain(op, [reason], given={"shape": self.shape}))

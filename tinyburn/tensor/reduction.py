@@ -1,0 +1,163 @@
+"""Operations that gather many elements into one: sums, means, extremes, and the matrix product."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import checks
+from .base import B, D, K, TensorBase
+from .dtype import Bool, Int
+from .errors import ShapeError, explain
+from .shape import D1, broadcast_conflicts, normalize_dim, normalize_dims
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class Reduction(TensorBase[B, D, K]):
+    """A reduction along a dim keeps that dim at size 1. A full reduction gives shape ``(1,)``: there is no rank 0.
+
+    Raises ShapeError for a dim that does not exist, and for the mean or the extreme of no element.
+    """
+
+    __slots__ = ()
+
+    def sum(self) -> Tensor[B, D1, K]:
+        """All elements added; 0 if there are none."""
+        return self._new(self.device.backend.sum(self._of_kind("sum", "number")))
+
+    def sum_dim(self, dim: int) -> Tensor[B, D, K]:
+        """Added along one dim."""
+        array = self._of_kind("sum_dim", "number")
+        return self._new(self.device.backend.sum_dims(array, (normalize_dim("sum_dim", dim, self.shape),)))
+
+    def sum_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
+        """Added along several dims."""
+        array = self._of_kind("sum_dims", "number")
+        return self._new(self.device.backend.sum_dims(array, normalize_dims("sum_dims", dims, self.shape)))
+
+    def mean(self) -> Tensor[B, D1, K]:
+        """The average of all elements. In float16 it adds in float32, so that the sum does not overflow."""
+        self._not_empty("mean", range(self.rank))
+        return self._new(self.device.backend.mean(self._of_kind("mean", "float")))
+
+    def mean_dim(self, dim: int) -> Tensor[B, D, K]:
+        """The average along one dim."""
+        return self._new(self.device.backend.mean_dims(self._of_kind("mean_dim", "float"), self._dims("mean_dim", dim)))
+
+    def prod(self) -> Tensor[B, D1, K]:
+        """All elements multiplied; 1 if there are none. A product of halves: no division, so zeros are no trouble."""
+        return self._new(self.device.backend.prod(self._of_kind("prod", "number")))
+
+    def prod_dim(self, dim: int) -> Tensor[B, D, K]:
+        """Multiplied along one dim."""
+        array = self._of_kind("prod_dim", "number")
+        return self._new(self.device.backend.prod_dim(array, normalize_dim("prod_dim", dim, self.shape)))
+
+    def max(self) -> Tensor[B, D1, K]:
+        """The largest element. Elements that tie for it share the gradient evenly."""
+        self._not_empty("max", range(self.rank))
+        return self._new(self.device.backend.max(self._of_kind("max", "number")))
+
+    def max_dim(self, dim: int) -> Tensor[B, D, K]:
+        """The largest along one dim."""
+        return self._new(self.device.backend.max_dims(self._of_kind("max_dim", "number"), self._dims("max_dim", dim)))
+
+    def min(self) -> Tensor[B, D1, K]:
+        """The smallest element. Elements that tie for it share the gradient evenly."""
+        self._not_empty("min", range(self.rank))
+        return self._new(self.device.backend.min(self._of_kind("min", "number")))
+
+    def min_dim(self, dim: int) -> Tensor[B, D, K]:
+        """The smallest along one dim."""
+        return self._new(self.device.backend.min_dims(self._of_kind("min_dim", "number"), self._dims("min_dim", dim)))
+
+    def argmax(self, dim: int) -> Tensor[B, D, Int]:
+        """Where the largest along one dim stands; the first of several."""
+        (dim,) = self._dims("argmax", dim)
+        return self._new(self.device.backend.argmax(self._of_kind("argmax", "number"), dim, self.device.int_dtype))
+
+    def argmin(self, dim: int) -> Tensor[B, D, Int]:
+        """Where the smallest along one dim stands; the first of several."""
+        (dim,) = self._dims("argmin", dim)
+        return self._new(self.device.backend.argmin(self._of_kind("argmin", "number"), dim, self.device.int_dtype))
+
+    def max_dim_with_indices(self, dim: int) -> tuple[Tensor[B, D, K], Tensor[B, D, Int]]:
+        """The largest along one dim, and where it stands."""
+        return self.max_dim(dim), self.argmax(dim)
+
+    def var(self, dim: int) -> Tensor[B, D, K]:
+        """The unbiased variance along one dim: squares over ``n - 1``; NaN for a single element."""
+        return self._new(self.device.backend.var(self._of_kind("var", "float"), *self._dims("var", dim), 1))
+
+    def var_bias(self, dim: int) -> Tensor[B, D, K]:
+        """The biased (population) variance along one dim: squares over ``n``."""
+        return self._new(self.device.backend.var(self._of_kind("var_bias", "float"), *self._dims("var_bias", dim), 0))
+
+    def std(self, dim: int) -> Tensor[B, D, K]:
+        """The root of `var`. Its slope for a constant input is taken as 0."""
+        return self._new(self.device.backend.std(self._of_kind("std", "float"), *self._dims("std", dim), 1))
+
+    def std_bias(self, dim: int) -> Tensor[B, D, K]:
+        """The root of `var_bias`. Its slope for a constant input is taken as 0."""
+        return self._new(self.device.backend.std(self._of_kind("std_bias", "float"), *self._dims("std_bias", dim), 0))
+
+    def norm(self) -> Tensor[B, D1, K]:
+        """The Euclidean length of all elements taken as one vector. Its slope at 0 is taken as 0."""
+        return self._new(self.device.backend.norm(self._of_kind("norm", "float")))
+
+    def any(self: Reduction[B, D, Bool]) -> Tensor[B, D1, Bool]:
+        """True if at least one element of a mask is."""
+        return self._new(self.device.backend.any(self._of_kind("any", "bool")))
+
+    def all(self: Reduction[B, D, Bool]) -> Tensor[B, D1, Bool]:
+        """True if every element of a mask is."""
+        return self._new(self.device.backend.all(self._of_kind("all", "bool")))
+
+    def matmul(self, other: Tensor[B, D, K]) -> Tensor[B, D, K]:
+        """The matrix product over the last two dims: ``(…, n, k) @ (…, k, m)`` gives ``(…, n, m)``.
+
+        Dims before the last two broadcast where one of them is 1. Both tensors need rank 2 or more.
+        """
+        left = self.primitive
+        if not isinstance(other, TensorBase):
+            raise checks.reject_operand("matmul", self, other)
+        right = other.primitive
+        fits = (
+            other.device is self.device
+            and right.dtype is left.dtype
+            and left.dtype.kind != "b"
+            and len(left.shape) == 2 == len(right.shape)
+            and left.shape[1] == right.shape[0]
+        )
+        if not fits:
+            _check_matmul(self, other)
+        return self._new(self.device.backend.matmul(left, right))
+
+    __matmul__ = matmul
+
+    def _dims(self, op: str, dim: int) -> tuple[int]:
+        found = normalize_dim(op, dim, self.shape)
+        self._not_empty(op, (found,))
+        return (found,)
+
+    def _not_empty(self, op: str, dims: Any) -> None:
+        """Guards the reductions that have no value for no elements."""
+        if 0 in self.primitive.shape and any(self.shape[dim] == 0 for dim in dims):
+            reason = "the tensor has no elements along the reduced dims (an empty batch?)"
+            raise ShapeError(explain(op, [reason], given={"shape": self.shape}, hint="skip an empty batch, or use sum(), which is 0"))
+
+
+def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) -> None:
+    checks.check_operands("matmul", a, b, shapes=False)
+    a._of_kind("matmul", "number")
+    given = {"left": checks.describe(a), "right": checks.describe(b)}
+    if a.rank != b.rank or a.rank < 2:
+        reason = f"the ranks are {a.rank} and {b.rank}; both must be the same, and 2 or more"
+        raise ShapeError(explain("matmul", [reason], given=given, hint="add a dim with unsqueeze()"))
+    conflicts = broadcast_conflicts(a.shape[:-2], b.shape[:-2])
+    if a.shape[-1] != b.shape[-2]:
+        conflicts.insert(0, f"the inner dims differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right")
+    if conflicts:
+        hint = "transpose one of them" if a.shape[-1] == b.shape[-1] or a.shape[-2] == b.shape[-2] else None
+        raise ShapeError(explain("matmul", conflicts, given=given, hint=hint))

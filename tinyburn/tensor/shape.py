@@ -1,0 +1,116 @@
+"""Shapes: tuples of ints, the rank types D1 to D6, and the arithmetic on dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal, TypeAlias
+
+from .errors import ShapeError, explain
+
+Shape: TypeAlias = tuple[int, ...]
+
+D1 = Literal[1]
+D2 = Literal[2]
+D3 = Literal[3]
+D4 = Literal[4]
+D5 = Literal[5]
+D6 = Literal[6]
+
+MAX_RANK = 6
+
+
+def num_elements(shape: Shape) -> int:
+    """The product of the dims; 0 when any dim is 0."""
+    return prod(shape)
+
+
+def broadcast_shape(a: Shape, b: Shape) -> Shape:
+    """The common shape of two shapes of equal rank, where a dim of size 1 stretches to the other's."""
+    return tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
+
+
+def broadcasts(a: Shape, b: Shape) -> bool:
+    """Whether two shapes have equal rank, and each dim is the same in both or 1 in one."""
+    if len(a) != len(b):
+        return False
+    for m, n in zip(a, b):  # noqa: B905, SIM110  # a plain loop: this runs in every operation
+        if m != n and m != 1 and n != 1:
+            return False
+    return True
+
+
+def broadcast_conflicts(a: Shape, b: Shape) -> list[str]:
+    """Every reason why two shapes do not broadcast; empty when they do."""
+    if len(a) != len(b):
+        return [f"the ranks differ: {len(a)} and {len(b)}"]
+    return [
+        f"dim {dim} is {m} in one and {n} in the other, and neither is 1"
+        for dim, (m, n) in enumerate(zip(a, b, strict=True))
+        if m != n and m != 1 and n != 1
+    ]
+
+
+def normalize_dim(op: str, dim: int, shape: Shape) -> int:
+    """Counts a negative dim from the end. Raises ShapeError for one that does not exist."""
+    rank = len(shape)
+    if not -rank <= dim < rank:
+        reason = f"dim {dim} does not exist in a tensor of rank {rank}"
+        raise ShapeError(explain(op, [reason], given={"shape": shape}, hint=f"use a dim from {-rank} to {rank - 1}"))
+    return dim % rank
+
+
+def normalize_dims(op: str, dims: Sequence[int], shape: Shape) -> tuple[int, ...]:
+    """Like `normalize_dim` for several dims, which must differ."""
+    found = tuple(normalize_dim(op, dim, shape) for dim in dims)
+    if len(set(found)) != len(found):
+        raise ShapeError(explain(op, [f"a dim is named twice in {tuple(dims)}"], given={"shape": shape}))
+    return found
+
+
+def permuted(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(shape[axis] for axis in axes)
+
+
+def reduced_shape(shape: Shape, dims: Sequence[int]) -> Shape:
+    """A reduction keeps its dims, at size 1."""
+    return tuple(1 if dim in dims else size for dim, size in enumerate(shape))
+
+
+def row_major_strides(shape: Shape) -> tuple[int, ...]:
+    """Elements to step over for each dim when the last dim is contiguous."""
+    strides = [1] * len(shape)
+    for dim in range(len(shape) - 2, -1, -1):
+        strides[dim] = strides[dim + 1] * max(shape[dim + 1], 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Shape, strides: Sequence[int]) -> bool:
+    """Whether elements lie in row-major order without gaps. The stride of a dim of size 1 never matters."""
+    if 0 in shape:
+        return True
+    expected = row_major_strides(shape)
+    return all(size == 1 or a == b for size, a, b in zip(shape, strides, expected, strict=True))
+
+
+def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
+    """Fills in the one dim given as -1, and checks that no element is lost or made."""
+    total, sizes = num_elements(old), tuple(new)
+    if min(sizes, default=-1) >= 0 and len(sizes) <= MAX_RANK and num_elements(sizes) == total:
+        return sizes
+    known = num_elements(tuple(size for size in sizes if size != -1))
+    reasons = []
+    if sizes.count(-1) > 1:
+        reasons.append("only one dim can be -1")
+    elif -1 in sizes and (known == 0 or total % known):
+        reasons.append(f"no size for -1 makes {total} elements")
+    elif -1 not in sizes and known != total:
+        reasons.append(f"{sizes} has {known} elements, not {total}")
+    if any(size < -1 for size in sizes):
+        reasons.append("a dim is negative")
+    if not 1 <= len(sizes) <= MAX_RANK:
+        reasons.append(f"the rank {len(sizes)} is not from 1 to {MAX_RANK}")
+    if reasons:
+        raise ShapeError(explain(op, reasons, given={"from": old, "to": sizes}))
+    return tuple(total // known if size == -1 else size for size in sizes)
+

@@ -1,0 +1,181 @@
+"""The tensor: checks first, then its backend computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from . import checks
+from .base import B, D, K, TensorBase
+from .creation import Creation
+from .data import TensorData
+from .display import tensor_repr
+from .dtype import Float
+from .elementwise import Elementwise
+from .errors import BackendMismatch, DTypeMismatch, ShapeError, explain
+from .movement import Movement
+from .reduction import Reduction
+from .typed import TypedTensor
+
+if TYPE_CHECKING:
+    from tinyburn.autodiff import Autodiff, Gradients
+    from tinyburn.backend.device import Device
+    from tinyburn.backend.interface import Backend
+
+    IB = TypeVar("IB", bound=Backend)
+    B2 = TypeVar("B2", bound=Backend)
+
+
+class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K]):
+    """An n-dimensional array of one dtype, on one device of one backend.
+
+    The type says what is known before the program runs: ``Tensor[NdArray, D2, Float]`` has the backend `NdArray`,
+    rank 2 and real numbers. Type checkers reject what does not fit; the same checks run again when the program does.
+
+    ``Tensor[NdArray, 2].zeros((16, 8), device)`` makes a tensor and checks it against the type in brackets.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy leaves `array * tensor` to the tensor, which refuses it with a hint
+    __array_ufunc__ = None
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> TypedTensor:
+            """``Tensor[B]``, ``Tensor[B, rank]`` or ``Tensor[B, rank, kind]``."""
+            return TypedTensor(cls, parameters)
+
+    # Out of the framework
+
+    def into_data(self) -> TensorData:
+        """A copy of the values on the host. Raises BackendMismatch on a backend that has none."""
+        if not self.backend.has_values:
+            reason = f"{self.backend.__name__} keeps shapes only: there are no values to read"
+            raise BackendMismatch(explain("into_data", [reason], hint="run the same program on NdArray"))
+        return TensorData.from_values(self.backend.to_numpy(self.primitive))
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """A copy of the values, as a NumPy array that the caller owns."""
+        return self.into_data().values.copy()
+
+    def into_scalar(self) -> Any:
+        """The one element, as a Python number. Raises ShapeError if there is not exactly one."""
+        if self.primitive.shape.count(1) != self.rank:
+            reason = "into_scalar needs exactly one element"
+            raise ShapeError(explain("into_scalar", [reason], given={"shape": self.shape}, hint="reduce it first, as in .mean()"))
+        return self.into_data().values.item()
+
+    def __bool__(self) -> bool:
+        return bool(self.into_scalar())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if not self.backend.on_host:
+            reason = f"the values are on {self.device}, and no copy between devices happens silently"
+            raise BackendMismatch(explain("conversion to a NumPy array", [reason], hint="call .into_data() or .to_numpy()"))
+        return np.asarray(self.to_numpy(), dtype=dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.__array__().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # DLPack's number for the CPU
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        reason = "a tensor is not iterated: its parts keep its rank, so the loop would never reach numbers"
+        raise DTypeMismatch(explain("iteration", [reason], hint="use x[i], chunks of x[i:j], or x.to_numpy()"))
+
+    def __repr__(self) -> str:
+        return tensor_repr(self)
+
+    # Between devices
+
+    def to_device(self, device: Device[B2]) -> Tensor[B2, D, K]:
+        """The values on another device or backend: the only way there. The copy is a constant for autodiff."""
+        if device == self.device:
+            return cast("Tensor[B2, D, K]", self)
+        data = self.into_data()
+        return cast("Tensor[B2, D, K]", Tensor(device.backend.from_numpy(data.values, device), device))
+
+    # Autodiff. These need a backend that is wrapped: Autodiff[...]
+
+    def require_grad(self) -> Tensor[B, D, K]:
+        """A leaf with these values whose gradient `backward` will find.
+
+        Raises:
+            BackendMismatch: the backend is not under Autodiff.
+            DTypeMismatch: only Float tensors have gradients; labels and masks never do.
+            GraphError: the tensor is the result of tracked operations; call ``detach()`` first.
+        """
+        if self.primitive.dtype.kind != "f":
+            raise checks.reject_dtype("require_grad", self, "float")
+        return self._new(self._autodiff("require_grad").require_grad(self.primitive))
+
+    @property
+    def is_require_grad(self) -> bool:
+        """Whether this is a leaf that `backward` will find a gradient for."""
+        return bool(self.backend.is_autodiff and self._autodiff("is_require_grad").is_leaf(self.primitive))
+
+    def detach(self) -> Tensor[B, D, K]:
+        """The same values as a constant, cut off from the graph."""
+        return self._new(self.backend.detach(self.primitive))
+
+    def inner(self: Tensor[Autodiff[IB, Any], D, K]) -> Tensor[IB, D, K]:
+        """The values on the backend inside the decorator, without the graph."""
+        self._decorated("inner")
+        return Tensor(self.primitive.primitive, self.device.inner)
+
+    @staticmethod
+    def from_inner(inner: Tensor[IB, D, K], device: Device[Autodiff[IB, Any]] | None = None) -> Tensor[Autodiff[IB], D, K]:
+        """A constant on ``Autodiff[B]`` around a tensor of ``B``; ``device`` says which, where there are several."""
+        target: Any = device or inner.device.autodiff()
+        if target.inner != inner.device:
+            reason = f"the tensor is on {inner.device}, and inside {target} is {target.inner}"
+            raise BackendMismatch(explain("from_inner", [reason], hint="use .to_device(...) first"))
+        return Tensor(target.backend.from_inner(inner.primitive, target), target)
+
+    def backward(
+        self: Tensor[Autodiff[IB, Any], D, Float],
+        gradient: Tensor[IB, D, Float] | None = None,
+        retain_graph: bool = False,
+        record_flow: bool = False,
+    ) -> Gradients[IB]:
+        """The gradient of this tensor's sum with respect to every leaf that it depends on.
+
+        Args:
+            gradient: where to start instead of ones: the gradient of something further on, of this shape.
+            retain_graph: keep the saved buffers, so that `backward` can run again.
+            record_flow: note the size of every gradient on its way, for ``viz.gradient_flow``.
+
+        Raises:
+            BackendMismatch: the backend is not under Autodiff.
+            GraphError: nothing here is tracked, or an earlier `backward` used the graph up.
+            ShapeError, DTypeMismatch, DeviceMismatch: ``gradient`` does not fit; nothing has changed.
+        """
+        return cast("Gradients[IB]", self._autodiff("backward").backward(self, gradient, retain_graph, record_flow))
+
+    def grad(self: Tensor[Autodiff[IB, Any], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
+        """This leaf's gradient, on the inner backend; None if it was not tracked or not reached."""
+        return cast("Tensor[IB, D, K] | None", grads.get(self))
+
+    def grad_remove(self: Tensor[Autodiff[IB, Any], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
+        """Like `grad`, and takes it out of ``grads``, so that its memory can go."""
+        return cast("Tensor[IB, D, K] | None", grads.remove(self))
+
+    def _decorated(self, op: str) -> Any:
+        if not self.backend.is_decorator:
+            name = self.backend.__name__
+            reason = f"{name} is not a decorator: it has no inner backend"
+            raise BackendMismatch(explain(op, [reason], hint=f"use Autodiff[{name}]"))
+        return self.backend
+
+    def _autodiff(self, op: str) -> Any:
+        if not self.backend.is_autodiff:
+            name = self.backend.__name__
+            reason = f"{name} records no graph"
+            hint = f"make the device with Autodiff[{name}].device()"
+            raise BackendMismatch(explain(op, [reason], given={"tensor": checks.describe(self)}, hint=hint))
+        return self.backend

@@ -1,0 +1,5 @@
+"""The pictures: each one is a pure function of a graph or of an event log."""
+
+from .picture import Picture
+
+__all__ = ["Picture"]

@@ -1,0 +1,51 @@
+"""What every picture is: a title that states the finding, a text form, and an SVG; the notebook shows the right one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from tinyburn.tensor.errors import ConfigError, explain
+
+_PLAIN = " !$()*+,-./:;=?@[]^_`{|}~'"
+"""Characters that need no encoding inside a quoted data URL."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A pure function of a graph or an event log: the same input makes the same bytes, in any process.
+
+    Attributes:
+        title: the finding, in one line.
+        text: the same content as an aligned table: what a screen reader, a diff and nbval read.
+        svg: the drawing, which follows the reader's light or dark theme.
+    """
+
+    title: str
+    text: str
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n\n{self.text}"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Text, and an image inside HTML: of all forms the one that a notebook shows before anybody trusts it."""
+        return {"text/plain": repr(self), "text/html": self.html}
+
+    @property
+    def html(self) -> str:
+        """One ``<img>``. The lines of the SVG stay lines, so that a diff of a notebook can be read."""
+        encoded = "%0A\n".join(quote(line, safe=_PLAIN) for line in self.svg.splitlines())
+        return f'<img alt="{escape(self.title)}" src="data:image/svg+xml,{encoded}">'
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the SVG to a file that ends in ``.svg``, or the title and the text to one that ends in ``.txt``."""
+        target = Path(path)
+        contents = {".svg": self.svg, ".txt": repr(self) + "\n"}
+        if target.suffix not in contents:
+            reason = f"a picture has no form for {target.suffix or 'a file without an ending'}"
+            raise ConfigError(explain(f"save({os.fspath(path)!r})", [reason], hint="end the name in .svg or .txt"))
+        target.write_text(contents[target.suffix], encoding="utf-8", newline="\n")
