@@ -1,6 +1,6 @@
 """tinyburn: a deep-learning framework small enough to read, with every tensor, gradient and byte on show."""
 
-from . import activation, memory, nn, optim
+from . import activation, memory, nn, optim, viz
 from .autodiff import Autodiff, Gradients, NoCheckpointing
 from .backend import Backend, Device, Meta, NdArray, Traced
 from .module import Config, Initializer, Module, Param, RunConfig
@@ -30,3 +30,46 @@ from .tensor import (
 )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "D1",
+    "D2",
+    "D3",
+    "D4",
+    "D5",
+    "D6",
+    "Autodiff",
+    "Backend",
+    "BackendMismatch",
+    "BackendUnavailable",
+    "Bool",
+    "Config",
+    "ConfigError",
+    "DType",
+    "DTypeMismatch",
+    "Device",
+    "DeviceMismatch",
+    "Distribution",
+    "Float",
+    "Gradients",
+    "GraphError",
+    "Initializer",
+    "Int",
+    "Meta",
+    "Module",
+    "NdArray",
+    "NoCheckpointing",
+    "Param",
+    "RunConfig",
+    "Shape",
+    "ShapeError",
+    "Tensor",
+    "TensorData",
+    "TinyburnError",
+    "Traced",
+    "activation",
+    "memory",
+    "nn",
+    "optim",
+    "viz",
+]

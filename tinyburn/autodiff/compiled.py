@@ -39,7 +39,9 @@ class CompiledRule:
         self.names = asked[len(self._own) :]
         unknown = [name for name in self.names if name not in parameters]
         if unknown:
-            raise TypeError(f"a rule of {operation.name} asks for {unknown}; it has {(*known, *parameters)}, in this order")
+            raise TypeError(
+                f"a rule of {operation.name} asks for {unknown}; it has {(*known, *parameters)}, in this order"
+            )
         self.save = _picker([parameters.index(name) for name in self.names])
         tensors = {*(operation.parameters[tensor] for tensor in operation.tensors), "out"}
         self._tensors = tuple(name in tensors for name in self.names)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from typing_extensions import TypeVar
 
 from tinyburn.backend.decorator import Decorator
+from tinyburn.backend.defaults import Backend
 from tinyburn.backend.device import AUTODIFF, Device
-from tinyburn.backend.interface import Array, Backend
+from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import Operation
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.errors import GraphError, explain

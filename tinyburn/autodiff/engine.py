@@ -9,7 +9,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from tinyburn.backend.interface import Backend
+from tinyburn.backend.defaults import Backend
 from tinyburn.backend.device import Device
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
@@ -26,9 +26,7 @@ _depth = attrgetter("depth")
 Pending: TypeAlias = dict[Node, AnyTensor]
 
 
-def run_backward(
-    root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool, record_flow: bool
-) -> Gradients[Any]:
+def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool, record_flow: bool) -> Gradients[Any]:
     """Checks everything first, so that an error leaves the graph as it was; then walks."""
     node: Node | None = root.primitive.node
     if node is None or node.is_constant:

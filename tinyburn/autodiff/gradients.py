@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tinyburn.backend.interface import Backend
+from tinyburn.backend.defaults import Backend
 from tinyburn.tensor import Tensor
 from tinyburn.text import table
 

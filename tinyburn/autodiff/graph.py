@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinyburn.backend.interface import Array, Backend
+from tinyburn.backend.defaults import Backend
+from tinyburn.backend.interface import Array
 from tinyburn.tensor.shape import Shape
 
 from .compiled import CompiledRule, Saved

@@ -1,7 +1,7 @@
 """The backends: one interface, and everything that computes, counts or records is one of its implementations."""
 
+from .defaults import Backend
 from .device import Device, MemoryUsage
-from .interface import Backend
 from .log import Category, EventLog, Kind
 from .meta import Meta
 from .ndarray import NdArray

@@ -11,13 +11,13 @@ from tinyburn.tensor.dtype import DType
 from tinyburn.tensor.errors import BackendMismatch, explain
 from tinyburn.tensor.shape import Shape
 
-from .defaults import Defaults
+from .defaults import Backend
 from .device import DecoratedDevice, Device
-from .interface import Array, Backend, Number
+from .interface import Array, Number
 from .operations import OPERATIONS, Operation
 
 
-class Decorator(Defaults):
+class Decorator(Backend):
     """``Decorator[B]`` is a class, made on first use, so ``Traced[NdArray] is Traced[NdArray]``.
 
     A decorator says what it adds to an operation in `_wrap_operation`, and what it adds to a new primitive in
@@ -51,10 +51,14 @@ class Decorator(Defaults):
     def _named(cls, name: str, inner: type[Backend], **attributes: Any) -> type[Decorator]:
         if not (isinstance(inner, type) and issubclass(inner, Backend)):
             reason = f"{inner!r} is not a backend"
-            raise BackendMismatch(explain(f"{cls.__name__}[...]", [reason], hint="name a backend class, as in Autodiff[NdArray]"))
+            raise BackendMismatch(
+                explain(f"{cls.__name__}[...]", [reason], hint="name a backend class, as in Autodiff[NdArray]")
+            )
         if (cls, name) not in Decorator._classes:
             shared = {"inner": inner, "has_values": inner.has_values, "on_host": inner.on_host, "__doc__": cls.__doc__}
-            made: Any = type(name, (cls,), {"_origin": cls, "observed": cls.observed or inner.observed, **shared, **attributes})
+            made: Any = type(
+                name, (cls,), {"_origin": cls, "observed": cls.observed or inner.observed, **shared, **attributes}
+            )
             for operation in OPERATIONS.values():
                 wrapped = made._wrap_operation(operation)
                 if wrapped is not None:
@@ -75,7 +79,9 @@ class Decorator(Defaults):
     # Devices
 
     @classmethod
-    def device(cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64") -> Device[Any]:
+    def device(
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+    ) -> Device[Any]:
         return cls.wrap_device(cls.inner.device(which, float_dtype=float_dtype, int_dtype=int_dtype))
 
     @classmethod

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .interface import Array, Backend, Number, Operand, size_of
+from .interface import Array, Number, Operand, Required, size_of
 
 
-class Defaults(Backend):
-    """The base of every backend. Override an operation here only where the device has a better one."""
+class Backend(Required):
+    """The base of every backend. Override an operation of this class only where the device has a better one."""
 
     # Full reductions: everything into shape (1,)
 
@@ -121,7 +121,7 @@ class Defaults(Backend):
         return cls.sub(shifted, cls.log(cls.mask_where(total, cls.equal(total, 0.0), 1.0)))
 
 
-def _shifted(cls: type[Defaults], a: Array, dim: int) -> Array:
+def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:
     """Moves the largest along a dim to 0, so that exp cannot overflow. If it is -inf there is nothing to move."""
     largest = cls.max_dims(a, (dim,))
     return cls.sub(a, cls.mask_where(largest, cls.is_inf(largest), 0.0))

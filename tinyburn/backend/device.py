@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from tinyburn.tensor.dtype import DType
 
 if TYPE_CHECKING:
-    from .interface import Backend
+    from .defaults import Backend
 
 B = TypeVar("B", bound="Backend", covariant=True)
 

@@ -14,7 +14,7 @@ Three promises make every backend count alike:
 from __future__ import annotations
 
 from math import prod
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -24,23 +24,16 @@ from tinyburn.tensor.shape import Shape
 
 from .device import Device
 
-
-class Array(Protocol):
-    """What every primitive can say about itself. The dtype is NumPy's on every backend."""
-
-    @property
-    def shape(self) -> Shape: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-
+Array: TypeAlias = Any
+"""A primitive of the backend. Each has a ``shape``, a tuple of ints, and a ``dtype``, which is NumPy's everywhere."""
 
 Number: TypeAlias = float | int
-Operand: TypeAlias = Any  # an Array of the backend, or a Number
+Operand: TypeAlias = Any  # an Array, or a Number
 Dims: TypeAlias = tuple[int, ...]
 
 
-class Backend:
-    """Required operations raise NotImplementedError here; `Defaults` composes the others from them."""
+class Required:
+    """What only a backend itself can do; `Backend` composes the other operations from these."""
 
     has_values: ClassVar[bool] = True
     on_host: ClassVar[bool] = True
@@ -51,7 +44,9 @@ class Backend:
     # Devices
 
     @classmethod
-    def device(cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64") -> Device[Any]:
+    def device(
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+    ) -> Device[Any]:
         """The device to make tensors on. ``which`` names one of `devices`; the dtypes are those of new tensors.
 
         Raises BackendUnavailable, with what is missing, if there is no such device here.

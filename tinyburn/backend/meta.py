@@ -15,7 +15,7 @@ from tinyburn.tensor.dtype import DType, to_dtype
 from tinyburn.tensor.errors import BackendUnavailable, explain
 from tinyburn.tensor.shape import Shape, broadcast_shape, is_contiguous, permuted, reduced_shape, row_major_strides
 
-from .defaults import Defaults
+from .defaults import Backend
 from .device import Device
 from .interface import Dims, Number, Operand
 
@@ -71,7 +71,7 @@ def _copy(a: MetaArray, *_: Any) -> MetaArray:
     return MetaArray(a.shape, a.dtype)
 
 
-class Meta(Defaults):
+class Meta(Backend):
     """A primitive is a `MetaArray`. Values cannot be read; everything else answers as NdArray would."""
 
     has_values = False

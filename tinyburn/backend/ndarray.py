@@ -15,14 +15,13 @@ from tinyburn.tensor.dtype import DType, to_dtype
 from tinyburn.tensor.errors import BackendUnavailable, explain
 from tinyburn.tensor.shape import Shape
 
-from .defaults import Defaults
+from .defaults import Backend
 from .device import Device, MemoryUsage
 from .interface import Dims, Number, Operand
 
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT32 = np.dtype("float32")
-
 
 
 class _QuietNumPy(threading.local):
@@ -86,7 +85,7 @@ class CpuDevice(Device["NdArray"]):
         return MemoryUsage(bytes_padding=0)
 
 
-class NdArray(Defaults):
+class NdArray(Backend):
     """A primitive is a NumPy array that nobody else can reach, so nobody can change it."""
 
     @classmethod
@@ -238,7 +237,9 @@ class NdArray(Defaults):
     def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
         if a.size != 1:
             return np.broadcast_to(a, shape)
-        return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))  # the same for one element, in a tenth of the time
+        return np.ndarray(
+            shape, a.dtype, a, strides=(0,) * len(shape)
+        )  # the same for one element, in a tenth of the time
 
     @staticmethod
     def slice(a: NumPyArray, parts: tuple[slice, ...]) -> NumPyArray:

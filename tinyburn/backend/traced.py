@@ -13,8 +13,9 @@ import numpy as np
 from tinyburn.tensor.scope import current_path
 
 from .decorator import Decorator
+from .defaults import Backend
 from .device import DecoratedDevice, Device
-from .interface import Array, Backend
+from .interface import Array
 from .log import Buffer, Category, EventLog
 from .operations import Operation, composed_by
 

@@ -20,7 +20,11 @@ def tensor_payload_bytes(shape: Shape, scalar_bytes: int) -> int:
     Raises:
         ShapeError: a dim is negative or not whole, or ``scalar_bytes`` is not 1 or more.
     """
-    reasons = [f"dim {dim} is {size!r}, not a whole number of 0 or more" for dim, size in enumerate(shape) if not _is_count(size)]
+    reasons = [
+        f"dim {dim} is {size!r}, not a whole number of 0 or more"
+        for dim, size in enumerate(shape)
+        if not _is_count(size)
+    ]
     if not _is_count(scalar_bytes) or scalar_bytes == 0:
         reasons.append(f"scalar_bytes is {scalar_bytes!r}, not a whole number of 1 or more")
     if reasons:

@@ -37,7 +37,9 @@ class Config:
         try:
             document = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ConfigError(explain(f"{cls.__name__}.load({os.fspath(path)!r})", [f"it is not JSON: {error}"])) from error
+            raise ConfigError(
+                explain(f"{cls.__name__}.load({os.fspath(path)!r})", [f"it is not JSON: {error}"])
+            ) from error
         return _from_document(cls, document, f"{cls.__name__}.load({os.fspath(path)!r})")
 
 

@@ -59,7 +59,7 @@ class Linear(Module):
         if reasons:
             free = ", ".join(["any"] * max(x.rank - 1, 1))
             given = {"input": x.shape, "expected": f"({free}, {self.d_input})", "weight": self.weight.val().shape}
-            hint = "a single sample becomes a batch of one with unsqueeze()" if x.rank < 2 else "the other dims are free"
+            hint = (
+                "a single sample becomes a batch of one with unsqueeze()" if x.rank < 2 else "the other dims are free"
+            )
             raise ShapeError(explain("Linear", reasons, given=given, hint=hint))
-
-

@@ -11,8 +11,9 @@ from .dtype import DTYPES, DType, Float, Kind
 from .shape import Shape, broadcasts, num_elements
 
 if TYPE_CHECKING:
+    from tinyburn.backend.defaults import Backend
     from tinyburn.backend.device import Device
-    from tinyburn.backend.interface import Array, Backend, Operand
+    from tinyburn.backend.interface import Array, Operand
 
     from .tensor import Tensor
 

@@ -47,7 +47,13 @@ def _placement(a: AnyTensor, b: AnyTensor) -> list[tuple[type[TinyburnError], st
     hint = "move one with .to_device(other.device)"
     if a.backend is not b.backend:
         reason = f"the backends differ: {a.backend.__name__} and {b.backend.__name__}"
-        return [(BackendMismatch, reason, hint + ", or use .inner() or Tensor.from_inner() between a decorator and its inside")]
+        return [
+            (
+                BackendMismatch,
+                reason,
+                hint + ", or use .inner() or Tensor.from_inner() between a decorator and its inside",
+            )
+        ]
     return [(DeviceMismatch, f"the devices differ: {a.device} and {b.device}", hint)]
 
 
@@ -71,12 +77,18 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         reason = f"{type(value).__name__} is neither a tensor nor a number"
-        raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="make it a tensor with Tensor.from_data(...)"))
+        raise DTypeMismatch(
+            explain(
+                op, [reason], given={"tensor": describe(tensor)}, hint="make it a tensor with Tensor.from_data(...)"
+            )
+        )
     if kind in "iu":
         if isinstance(value, Integral):
             return int(value)
         reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
-        raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first"))
+        raise DTypeMismatch(
+            explain(op, [reason], given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first")
+        )
     return float(value)
 
 
@@ -90,4 +102,6 @@ def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:
 def reject_operand(op: str, tensor: AnyTensor, other: object) -> DTypeMismatch:
     """The error for an op whose other side must be a tensor."""
     reason = f"{type(other).__name__} is not a tensor"
-    return DTypeMismatch(explain(op, [reason], given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)"))
+    return DTypeMismatch(
+        explain(op, [reason], given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)")
+    )

@@ -10,9 +10,9 @@ import numpy as np
 from .base import B, D, K, TensorBase
 from .data import TensorData
 from .distribution import AnyDistribution, Distribution
-from .dtype import Bool, DType, Float, Int, to_dtype
+from .dtype import DType, Float, Int, to_dtype
 from .errors import DTypeMismatch, ShapeError, explain
-from .shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape
+from .shape import D1, D2, D3, D4, MAX_RANK, Shape
 
 if TYPE_CHECKING:
     from tinyburn.backend.device import Device
@@ -104,7 +104,9 @@ class Creation(TensorBase[B, D, K]):
         """Independent draws from a distribution, by the device's own generator; see ``device.seed``."""
         target = to_dtype(dtype) if dtype else device.float_dtype
         if target.kind is not Float:
-            raise DTypeMismatch(explain("random", [f"{target} is not a float"], hint="draw floats, then .int() or .bool()"))
+            raise DTypeMismatch(
+                explain("random", [f"{target} is not a float"], hint="draw floats, then .int() or .bool()")
+            )
         array = device.backend.random(_checked_shape("random", shape), distribution, target, device)
         return _tensor(array, device)
 

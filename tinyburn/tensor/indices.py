@@ -40,7 +40,9 @@ def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
         return slice(start, max(start, stop), step)
     if not isinstance(part, int) or isinstance(part, bool):
         reason = f"{type(part).__name__} is neither a slice nor an int"
-        raise ShapeError(explain(op, [reason], hint="use gather() or select() for a tensor of indices, mask_where() for a mask"))
+        raise ShapeError(
+            explain(op, [reason], hint="use gather() or select() for a tensor of indices, mask_where() for a mask")
+        )
     if not -size <= part < size:
         raise ShapeError(explain(op, [f"index {part} is outside dim {dim}, of size {size}"]))
     return slice(part % size, part % size + 1, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from . import checks
@@ -113,7 +112,11 @@ class Movement(TensorBase[B, D, K]):
         """The last two dims exchanged."""
         rank = len(self.primitive.shape)
         if rank < 2:
-            raise ShapeError(explain("transpose", ["it needs two dims"], given={"shape": self.shape}, hint="add one with unsqueeze()"))
+            raise ShapeError(
+                explain(
+                    "transpose", ["it needs two dims"], given={"shape": self.shape}, hint="add one with unsqueeze()"
+                )
+            )
         return self._new(self.device.backend.permute(self.primitive, (*range(rank - 2), rank - 1, rank - 2)))
 
     @property
@@ -184,7 +187,9 @@ class Movement(TensorBase[B, D, K]):
     def _check_indices(self, op: str, dim: int, indices: Tensor[B, Any, Int], shape: Shape) -> int:
         place = normalize_dim(op, dim, self.shape)
         mine, theirs = self.shape, indices.shape
-        fits = len(mine) == len(theirs) and all(n <= m for d, (m, n) in enumerate(zip(mine, theirs, strict=True)) if d != place)
+        fits = len(mine) == len(theirs) and all(
+            n <= m for d, (m, n) in enumerate(zip(mine, theirs, strict=True)) if d != place
+        )
         if not fits or theirs != shape:
             reason = "the indices need the tensor's rank, its sizes at most in the other dims, and the values' shape"
             raise ShapeError(explain(op, [reason], given={"tensor": mine, "indices": theirs, "values": shape}))

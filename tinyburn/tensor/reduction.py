@@ -145,7 +145,9 @@ class Reduction(TensorBase[B, D, K]):
         """Guards the reductions that have no value for no elements."""
         if 0 in self.primitive.shape and any(self.shape[dim] == 0 for dim in dims):
             reason = "the tensor has no elements along the reduced dims (an empty batch?)"
-            raise ShapeError(explain(op, [reason], given={"shape": self.shape}, hint="skip an empty batch, or use sum(), which is 0"))
+            raise ShapeError(
+                explain(op, [reason], given={"shape": self.shape}, hint="skip an empty batch, or use sum(), which is 0")
+            )
 
 
 def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) -> None:
@@ -157,7 +159,9 @@ def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) ->
         raise ShapeError(explain("matmul", [reason], given=given, hint="add a dim with unsqueeze()"))
     conflicts = broadcast_conflicts(a.shape[:-2], b.shape[:-2])
     if a.shape[-1] != b.shape[-2]:
-        conflicts.insert(0, f"the inner dims differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right")
+        conflicts.insert(
+            0, f"the inner dims differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right"
+        )
     if conflicts:
         hint = "transpose one of them" if a.shape[-1] == b.shape[-1] or a.shape[-2] == b.shape[-2] else None
         raise ShapeError(explain("matmul", conflicts, given=given, hint=hint))

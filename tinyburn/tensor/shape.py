@@ -113,4 +113,3 @@ def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
     if reasons:
         raise ShapeError(explain(op, reasons, given={"from": old, "to": sizes}))
     return tuple(total // known if size == -1 else size for size in sizes)
-

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from . import checks
-from .base import B, D, K, TensorBase
+from .base import B, D, K
 from .creation import Creation
 from .data import TensorData
 from .display import tensor_repr
@@ -20,8 +20,8 @@ from .typed import TypedTensor
 
 if TYPE_CHECKING:
     from tinyburn.autodiff import Autodiff, Gradients
+    from tinyburn.backend.defaults import Backend
     from tinyburn.backend.device import Device
-    from tinyburn.backend.interface import Backend
 
     IB = TypeVar("IB", bound=Backend)
     B2 = TypeVar("B2", bound=Backend)
@@ -63,7 +63,9 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         """The one element, as a Python number. Raises ShapeError if there is not exactly one."""
         if self.primitive.shape.count(1) != self.rank:
             reason = "into_scalar needs exactly one element"
-            raise ShapeError(explain("into_scalar", [reason], given={"shape": self.shape}, hint="reduce it first, as in .mean()"))
+            raise ShapeError(
+                explain("into_scalar", [reason], given={"shape": self.shape}, hint="reduce it first, as in .mean()")
+            )
         return self.into_data().values.item()
 
     def __bool__(self) -> bool:
@@ -72,7 +74,9 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if not self.backend.on_host:
             reason = f"the values are on {self.device}, and no copy between devices happens silently"
-            raise BackendMismatch(explain("conversion to a NumPy array", [reason], hint="call .into_data() or .to_numpy()"))
+            raise BackendMismatch(
+                explain("conversion to a NumPy array", [reason], hint="call .into_data() or .to_numpy()")
+            )
         return np.asarray(self.to_numpy(), dtype=dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -129,7 +133,9 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         return Tensor(self.primitive.primitive, self.device.inner)
 
     @staticmethod
-    def from_inner(inner: Tensor[IB, D, K], device: Device[Autodiff[IB, Any]] | None = None) -> Tensor[Autodiff[IB], D, K]:
+    def from_inner(
+        inner: Tensor[IB, D, K], device: Device[Autodiff[IB, Any]] | None = None
+    ) -> Tensor[Autodiff[IB], D, K]:
         """A constant on ``Autodiff[B]`` around a tensor of ``B``; ``device`` says which, where there are several."""
         target: Any = device or inner.device.autodiff()
         if target.inner != inner.device:

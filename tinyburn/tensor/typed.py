@@ -47,7 +47,9 @@ def _expectations(parameters: tuple[Any, ...]) -> tuple[Any, int | None, Any]:
     )
 
 
-def _checked(op: str, tensor: Tensor[Any, Any, Any], backend: Any, rank: int | None, kind: Any) -> Tensor[Any, Any, Any]:
+def _checked(
+    op: str, tensor: Tensor[Any, Any, Any], backend: Any, rank: int | None, kind: Any
+) -> Tensor[Any, Any, Any]:
     if backend is not None and tensor.backend is not backend:
         reason = f"the type says {backend.__name__}, the device belongs to {tensor.backend.__name__}"
         raise BackendMismatch(explain(op, [reason], hint=f"use {backend.__name__}.device()"))

@@ -19,7 +19,9 @@ LINE = 16
 
 def number(value: float) -> str:
     """A coordinate with at most one decimal."""
-    return f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+    return (
+        f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+    )
 
 
 def text_width(text: str) -> float:
@@ -71,7 +73,9 @@ _STYLE = (
     ".title{font-size:13px;font-weight:bold}.bold{font-weight:bold}"
     + _theme(LIGHT)
     + f"@media (prefers-color-scheme:dark){{{_theme(DARK)}}}"
-    + "".join(f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values())
+    + "".join(
+        f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values()
+    )
 )
 
 _HATCHES = "".join(
