@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 from typing_extensions import TypeVar
 
@@ -48,6 +48,7 @@ class Autodiff(Decorator, Generic[IB, S]):
 
     @staticmethod
     def detach(a: Any) -> GraphArray:
+        """The same values as a constant."""
         return GraphArray(a.primitive)
 
     @staticmethod
@@ -62,6 +63,7 @@ class Autodiff(Decorator, Generic[IB, S]):
 
     @staticmethod
     def is_leaf(a: Any) -> bool:
+        """Whether a primitive is a leaf of the graph."""
         return a.node is not None and a.node.is_leaf
 
     @classmethod
@@ -70,13 +72,6 @@ class Autodiff(Decorator, Generic[IB, S]):
     ) -> Gradients[Any]:
         """See `Tensor.backward`."""
         return run_backward(root, gradient, retain_graph, record_flow)
-
-    if TYPE_CHECKING:  # the interface's signatures, with the backend that a checker should know
-
-        @classmethod
-        def device(
-            cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
-        ) -> Device[Autodiff[IB, S]]: ...
 
 
 def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Backend]) -> Any:

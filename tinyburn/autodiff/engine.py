@@ -33,7 +33,7 @@ def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool
         reason = "no tensor that it depends on is tracked"
         raise GraphError(explain("backward", [reason], hint="call .require_grad() on what you want the gradient of"))
     order = backward_order(node)
-    inner: type[Backend] = root.backend.inner  # type: ignore[attr-defined]
+    inner: type[Backend] = root.backend.inner
     inner.note(root.primitive.primitive, "phase", "backward")
     try:
         pending = {node: _start(root) if gradient is None else _checked(root, gradient)}

@@ -28,6 +28,7 @@ class Size:
 
 
 def measure_size(gradient: Tensor[Any, Any, Any]) -> Size:
+    """The size of one gradient; reads its values, so it waits for the device."""
     values = gradient.to_numpy().astype(np.float64)
     finite = values[np.isfinite(values)]
     scale = np.abs(finite).max(initial=0.0) or 1.0  # squares of very small or large numbers would leave the range
@@ -44,7 +45,9 @@ class Flow:
         self.edges: dict[tuple[Node, Node], list[Size]] = {}
 
     def add_node(self, node: Node, gradient: Tensor[Any, Any, Any]) -> None:
+        """Notes the whole gradient that arrived at a node."""
         self.nodes[node] = measure_size(gradient)
 
     def add_edge(self, child: Node, parent: Node, part: Tensor[Any, Any, Any]) -> None:
+        """Notes the part that one operation sends to one of its operands."""
         self.edges.setdefault((child, parent), []).append(measure_size(part))

@@ -20,7 +20,9 @@ IB = TypeVar("IB", bound=Backend)
 class HasParams(Protocol):
     """A model, as far as gradients are concerned."""
 
-    def named_params(self) -> Iterator[tuple[str, Any]]: ...
+    def named_params(self) -> Iterator[tuple[str, Any]]:
+        """Each parameter with its path."""
+        ...
 
 
 class Gradients(Generic[IB]):

@@ -57,10 +57,12 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether gradients end here: a tensor made with ``require_grad()``."""
         return self.op is LEAF
 
     @property
     def is_constant(self) -> bool:
+        """Whether no gradient is wanted here."""
         return self.op is CONSTANT
 
     @property
@@ -85,6 +87,7 @@ class GraphArray:
 
     @property
     def is_tracked(self) -> bool:
+        """Whether a backward pass can reach it."""
         return self.node is not None and not self.node.is_constant
 
     def as_argument(self) -> Node:

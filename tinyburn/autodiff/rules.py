@@ -110,7 +110,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
-    "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   lambda g, mask: _zeros(g.shape, g).mask_where(mask, g)),
+    "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   lambda g, mask: _zeros(g.shape, g).mask_where(mask, g)),  # noqa: E501
     "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g)),
     # one operand
     "neg":             (lambda g: -g,),

@@ -128,6 +128,7 @@ def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:
 
 
 def every_dim(a: Array) -> tuple[int, ...]:
+    """The dims of a full reduction."""
     return tuple(range(len(a.shape)))
 
 

@@ -30,6 +30,7 @@ Array: TypeAlias = Any
 Number: TypeAlias = float | int
 Operand: TypeAlias = Any  # an Array, or a Number
 Dims: TypeAlias = tuple[int, ...]
+Parts: TypeAlias = tuple[slice, ...]
 
 
 class Required:
@@ -89,18 +90,22 @@ class Required:
 
     @staticmethod
     def add(a: Operand, b: Operand) -> Array:
+        """``a + b``."""
         raise NotImplementedError
 
     @staticmethod
     def sub(a: Operand, b: Operand) -> Array:
+        """``a - b``."""
         raise NotImplementedError
 
     @staticmethod
     def mul(a: Operand, b: Operand) -> Array:
+        """``a * b``."""
         raise NotImplementedError
 
     @staticmethod
     def div(a: Operand, b: Operand) -> Array:
+        """``a / b``, by IEEE 754: no error for a zero."""
         raise NotImplementedError
 
     @staticmethod
@@ -110,10 +115,12 @@ class Required:
 
     @staticmethod
     def powf(a: Operand, b: Operand) -> Array:
+        """``a ** b``."""
         raise NotImplementedError
 
     @staticmethod
     def powf_scalar(a: Array, exponent: Number) -> Array:
+        """``a ** exponent``."""
         raise NotImplementedError
 
     @staticmethod
@@ -128,26 +135,32 @@ class Required:
 
     @staticmethod
     def equal(a: Operand, b: Operand) -> Array:
+        """``a == b``, as Bool; NaN equals nothing."""
         raise NotImplementedError
 
     @staticmethod
     def not_equal(a: Operand, b: Operand) -> Array:
+        """``a != b``, as Bool."""
         raise NotImplementedError
 
     @staticmethod
     def greater(a: Operand, b: Operand) -> Array:
+        """``a > b``, as Bool."""
         raise NotImplementedError
 
     @staticmethod
     def greater_equal(a: Operand, b: Operand) -> Array:
+        """``a >= b``, as Bool."""
         raise NotImplementedError
 
     @staticmethod
     def lower(a: Operand, b: Operand) -> Array:
+        """``a < b``, as Bool."""
         raise NotImplementedError
 
     @staticmethod
     def lower_equal(a: Operand, b: Operand) -> Array:
+        """``a <= b``, as Bool."""
         raise NotImplementedError
 
     @staticmethod
@@ -164,54 +177,67 @@ class Required:
 
     @staticmethod
     def neg(a: Array) -> Array:
+        """``-a``."""
         raise NotImplementedError
 
     @staticmethod
     def abs(a: Array) -> Array:
+        """The distance from 0."""
         raise NotImplementedError
 
     @staticmethod
     def sign(a: Array) -> Array:
+        """-1, 0 or 1."""
         raise NotImplementedError
 
     @staticmethod
     def exp(a: Array) -> Array:
+        """e to the power a."""
         raise NotImplementedError
 
     @staticmethod
     def log(a: Array) -> Array:
+        """The natural logarithm."""
         raise NotImplementedError
 
     @staticmethod
     def log1p(a: Array) -> Array:
+        """``log(1 + a)``, exact for small a."""
         raise NotImplementedError
 
     @staticmethod
     def sqrt(a: Array) -> Array:
+        """The square root."""
         raise NotImplementedError
 
     @staticmethod
     def sin(a: Array) -> Array:
+        """The sine, in radians."""
         raise NotImplementedError
 
     @staticmethod
     def cos(a: Array) -> Array:
+        """The cosine, in radians."""
         raise NotImplementedError
 
     @staticmethod
     def tanh(a: Array) -> Array:
+        """The hyperbolic tangent."""
         raise NotImplementedError
 
     @staticmethod
     def erf(a: Array) -> Array:
+        """The error function."""
         raise NotImplementedError
 
     @staticmethod
     def floor(a: Array) -> Array:
+        """The next whole number below."""
         raise NotImplementedError
 
     @staticmethod
     def ceil(a: Array) -> Array:
+        """The next whole number above."""
         raise NotImplementedError
 
     @staticmethod
@@ -221,14 +247,17 @@ class Required:
 
     @staticmethod
     def is_nan(a: Array) -> Array:
+        """True for NaN."""
         raise NotImplementedError
 
     @staticmethod
     def is_inf(a: Array) -> Array:
+        """True for inf and -inf."""
         raise NotImplementedError
 
     @staticmethod
     def bool_not(a: Array) -> Array:
+        """True for False."""
         raise NotImplementedError
 
     @staticmethod
@@ -240,6 +269,7 @@ class Required:
 
     @staticmethod
     def sum_dims(a: Array, dims: Dims) -> Array:
+        """Adds."""
         raise NotImplementedError
 
     @staticmethod
@@ -285,17 +315,18 @@ class Required:
         raise NotImplementedError
 
     @staticmethod
-    def slice(a: Array, parts: tuple[slice, ...]) -> Array:
+    def slice(a: Array, parts: Parts) -> Array:
         """A view. One forward slice for each dim, with every bound given."""
         raise NotImplementedError
 
     @staticmethod
-    def slice_assign(a: Array, parts: tuple[slice, ...], b: Array) -> Array:
+    def slice_assign(a: Array, parts: Parts, b: Array) -> Array:
         """``a`` with one part replaced."""
         raise NotImplementedError
 
     @staticmethod
     def gather(a: Array, dim: int, indices: Array) -> Array:
+        """``a`` read along one dim, at one index for each element of the result."""
         raise NotImplementedError
 
     @staticmethod
@@ -305,6 +336,7 @@ class Required:
 
     @staticmethod
     def select(a: Array, dim: int, indices: Array) -> Array:
+        """The entries of one dim, in the order of ``indices`` (rank 1)."""
         raise NotImplementedError
 
     @staticmethod

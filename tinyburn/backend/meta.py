@@ -17,7 +17,7 @@ from tinyburn.tensor.shape import Shape, broadcast_shape, is_contiguous, permute
 
 from .defaults import Backend
 from .device import Device
-from .interface import Dims, Number, Operand
+from .interface import Dims, Number, Operand, Parts
 
 _BOOL = np.dtype("bool")
 
@@ -102,15 +102,19 @@ class Meta(Backend):
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> MetaArray:
         return MetaArray(shape, np.dtype(dtype))
 
-    add = sub = mul = div = remainder = powf = maximum = minimum = staticmethod(_broadcast)
-    equal = not_equal = greater = greater_equal = lower = lower_equal = staticmethod(_compare)
-    neg = abs = sign = exp = log = log1p = sqrt = sin = cos = tanh = erf = staticmethod(_copy)
-    floor = ceil = round = powf_scalar = staticmethod(_copy)
-    is_nan = is_inf = bool_not = staticmethod(_compare)
-    mask_where = staticmethod(_broadcast)
-    sum_dims = mean_dims = max_dims = min_dims = staticmethod(_reduce)
-    argmax = argmin = staticmethod(_place)
-    slice_assign = scatter = select_assign = staticmethod(_copy)
+    # One row for each way in which a shape comes about. "Any": one function stands for many signatures.
+    _elementwise: Any = staticmethod(_broadcast)
+    _comparison: Any = staticmethod(_compare)
+    _same: Any = staticmethod(_copy)
+    _reduction: Any = staticmethod(_reduce)
+    _position: Any = staticmethod(_place)
+
+    add = sub = mul = div = remainder = powf = maximum = minimum = mask_where = _elementwise
+    equal = not_equal = greater = greater_equal = lower = lower_equal = is_nan = is_inf = bool_not = _comparison
+    neg = abs = sign = exp = log = log1p = sqrt = sin = cos = tanh = erf = floor = ceil = round = powf_scalar = _same
+    slice_assign = scatter = select_assign = _same
+    sum_dims = mean_dims = max_dims = min_dims = _reduction
+    argmax = argmin = _position
 
     @staticmethod
     def matmul(a: MetaArray, b: MetaArray) -> MetaArray:
@@ -138,7 +142,7 @@ class Meta(Backend):
         return a.view(shape, tuple(strides))
 
     @staticmethod
-    def slice(a: MetaArray, parts: tuple[slice, ...]) -> MetaArray:
+    def slice(a: MetaArray, parts: Parts) -> MetaArray:
         shape = tuple(len(range(part.start, part.stop, part.step)) for part in parts)
         strides = tuple(stride * part.step for stride, part in zip(a.strides, parts, strict=True))
         return a.view(shape, strides)

@@ -17,7 +17,7 @@ from tinyburn.tensor.shape import Shape
 
 from .defaults import Backend
 from .device import Device, MemoryUsage
-from .interface import Dims, Number, Operand
+from .interface import Dims, Number, Operand, Parts
 
 NumPyArray = np.ndarray[Any, Any]
 
@@ -66,7 +66,7 @@ def _reduction(ufunc: np.ufunc) -> Any:
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any]) -> NumPyArray:
-    folded: NumPyArray = ufunc.reduce(a, dims, dtype, None, True)
+    folded: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True)
     return folded if folded.flags.c_contiguous else folded.copy()  # only a permuted array of rank 3 or more needs it
 
 
@@ -213,11 +213,13 @@ class NdArray(Backend):
 
     @staticmethod
     def argmax(a: NumPyArray, dim: int, dtype: DType) -> NumPyArray:
-        return np.argmax(a, dim, keepdims=True).astype(dtype, copy=False)
+        places: NumPyArray = np.argmax(a, dim, keepdims=True)
+        return places.astype(dtype, copy=False)
 
     @staticmethod
     def argmin(a: NumPyArray, dim: int, dtype: DType) -> NumPyArray:
-        return np.argmin(a, dim, keepdims=True).astype(dtype, copy=False)
+        places: NumPyArray = np.argmin(a, dim, keepdims=True)
+        return places.astype(dtype, copy=False)
 
     # Movement
 
@@ -242,11 +244,11 @@ class NdArray(Backend):
         )  # the same for one element, in a tenth of the time
 
     @staticmethod
-    def slice(a: NumPyArray, parts: tuple[slice, ...]) -> NumPyArray:
+    def slice(a: NumPyArray, parts: Parts) -> NumPyArray:
         return a[parts]
 
     @staticmethod
-    def slice_assign(a: NumPyArray, parts: tuple[slice, ...], b: NumPyArray) -> NumPyArray:
+    def slice_assign(a: NumPyArray, parts: Parts, b: NumPyArray) -> NumPyArray:
         out = a.copy()
         out[parts] = b
         return out
@@ -268,7 +270,8 @@ class NdArray(Backend):
     @staticmethod
     def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
-        np.add.at(out, (slice(None),) * dim + (indices,), b)
+        places: tuple[Any, ...] = (*[slice(None)] * dim, indices)
+        np.add.at(out, places, b)
         return out
 
     # About primitives
@@ -282,7 +285,7 @@ class NdArray(Backend):
         return (int(a.min()), int(a.max())) if a.size else None
 
 
-def _along(dim: int, indices: NumPyArray) -> tuple[NumPyArray, ...]:
+def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
     """NumPy's index for reading ``indices`` along one dim, and every other dim at its own place."""
     rank = indices.ndim
     return tuple(

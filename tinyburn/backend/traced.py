@@ -88,7 +88,7 @@ class Traced(Decorator, Generic[IB]):
 
 def payload_bytes(primitive: Array) -> int:
     """Elements times bytes of a scalar."""
-    size = primitive.dtype.itemsize
+    size: int = primitive.dtype.itemsize
     for dim in primitive.shape:
         size *= dim
     return size

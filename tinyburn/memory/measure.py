@@ -43,6 +43,7 @@ class MemoryReport:
 
 
 def padding_text(padding: int | None) -> str:
+    """Padding in words: what was not measured is not 0."""
     return "not measured" if padding is None else amount(padding)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 from tinyburn.tensor.errors import ConfigError, explain
 
 C = TypeVar("C", bound="Config")
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +56,8 @@ def _value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _from_document(cls: type[C], document: Any, asked: str) -> C:
-    fields = {field.name: field for field in dataclasses.fields(cls)}
+def _from_document(cls: type[T], document: Any, asked: str) -> T:
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     if not isinstance(document, dict) or document.get("config") != cls.__name__:
         found = document.get("config") if isinstance(document, dict) else type(document).__name__
         raise ConfigError(explain(asked, [f"the file holds {found!r}, not {cls.__name__!r}"]))
@@ -80,8 +81,8 @@ def _read(hint: Any, value: Any, asked: str) -> Any:
     """A nested object by the dataclass that it names, if the field's type allows that one."""
     if isinstance(value, dict) and "config" in value:
         for option in _options(hint):
-            if dataclasses.is_dataclass(option) and option.__name__ == value["config"]:
-                return _from_document(option, value, asked)  # type: ignore[type-var]
+            if isinstance(option, type) and dataclasses.is_dataclass(option) and option.__name__ == value["config"]:
+                return _from_document(option, value, asked)
     return value
 
 

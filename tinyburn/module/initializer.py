@@ -19,6 +19,7 @@ class Constant:
     value: float = 0.0
 
     def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+        """A new parameter of this shape."""
         return Param.from_tensor(Tensor.full(shape, self.value, device))
 
 
@@ -30,6 +31,7 @@ class Normal:
     std: float = 0.02
 
     def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+        """A new parameter of this shape."""
         return Param.from_tensor(Tensor.random(shape, Distribution.Normal(self.mean, self.std), device))
 
 
@@ -41,6 +43,7 @@ class Uniform:
     high: float = 1.0
 
     def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+        """A new parameter of this shape."""
         return Param.from_tensor(Tensor.random(shape, Distribution.Uniform(self.low, self.high), device))
 
 
@@ -55,6 +58,7 @@ class KaimingUniform:
     gain: float = 1 / math.sqrt(3)
 
     def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+        """A new parameter; ``fan_in`` is how many inputs each output adds up, by default the first dim."""
         bound = self.gain * math.sqrt(3 / max(shape[0] if fan_in is None else fan_in, 1))
         return Uniform(-bound, bound).init(shape, device)
 

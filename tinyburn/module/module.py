@@ -66,7 +66,8 @@ class Module:
                 done[param.id] = mapper(paths[param.id], param)
             return done[param.id]
 
-        return _copied(self, replace)
+        made: M = _copied(self, replace)
+        return made
 
     # What is made of it
 

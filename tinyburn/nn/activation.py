@@ -13,6 +13,7 @@ class Relu(Module):
     """See `tinyburn.activation.relu`."""
 
     def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        """Any shape, kept."""
         return activation.relu(x)
 
 
@@ -20,6 +21,7 @@ class Gelu(Module):
     """See `tinyburn.activation.gelu`."""
 
     def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        """Any shape, kept."""
         return activation.gelu(x)
 
 
@@ -27,6 +29,7 @@ class Tanh(Module):
     """See `tinyburn.activation.tanh`."""
 
     def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        """Any shape, kept."""
         return activation.tanh(x)
 
 
@@ -34,4 +37,5 @@ class Sigmoid(Module):
     """See `tinyburn.activation.sigmoid`."""
 
     def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+        """Any shape, kept."""
         return activation.sigmoid(x)

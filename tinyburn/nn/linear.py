@@ -31,6 +31,7 @@ class LinearConfig(Config):
             raise ConfigError(explain("LinearConfig", reasons))
 
     def init(self, device: Device[Any]) -> Linear:
+        """The layer, with its parameters on the device."""
         weight = self.initializer.init((self.d_input, self.d_output), device, fan_in=self.d_input)
         bias = self.initializer.init((self.d_output,), device, fan_in=self.d_input) if self.bias else None
         return Linear(weight, bias)
@@ -45,7 +46,7 @@ class Linear(Module):
         self.bias = bias
 
     def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
-        """From ``(…, d_input)`` to ``(…, d_output)``, for a rank of 2 or more. Raises ShapeError for another d_input."""
+        """From ``(…, d_input)`` to ``(…, d_output)``, rank 2 or more. Raises ShapeError for another d_input."""
         self._check(x)
         product = x @ self.weight.val().unsqueeze(x.rank)
         return product if self.bias is None else product + self.bias.val().unsqueeze(x.rank)

@@ -33,6 +33,7 @@ class SgdConfig(Config):
             raise ConfigError(explain("SgdConfig", reasons))
 
     def init(self) -> Sgd:
+        """The optimizer, without any state yet."""
         return Sgd(self)
 
 

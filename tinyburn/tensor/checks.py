@@ -38,6 +38,7 @@ def raise_all(op: str, failures: list[tuple[type[TinyburnError], str, str | None
 
 
 def describe(tensor: AnyTensor) -> str:
+    """One operand in an error message: shape, dtype and device."""
     return f"{tensor.shape} {tensor.dtype} on {tensor.device}"
 
 

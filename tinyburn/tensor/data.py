@@ -47,13 +47,17 @@ class TensorData:
 
     @property
     def shape(self) -> Shape:
-        return self.values.shape
+        """The size of each dim."""
+        shape: Shape = self.values.shape
+        return shape
 
     @property
     def dtype(self) -> DType:
+        """The format of one scalar."""
         return DTYPES[self.values.dtype]
 
     def to_list(self) -> list[Any]:
+        """Nested lists of Python numbers."""
         result: list[Any] = self.values.tolist()
         return result
 

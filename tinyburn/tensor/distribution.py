@@ -52,4 +52,4 @@ class Distribution:
     Normal: ClassVar = Normal
     Uniform: ClassVar = Uniform
     Bernoulli: ClassVar = Bernoulli
-    Default: ClassVar[Uniform] = Uniform(0.0, 1.0)
+    Default: ClassVar = Uniform(0.0, 1.0)

@@ -44,6 +44,7 @@ class DType(StrEnum):
 
     @property
     def kind(self) -> Kind:
+        """The kind of tensor that holds such scalars."""
         if self is DType.BOOL:
             return Bool
         return Float if self.startswith("float") else Int

@@ -29,7 +29,7 @@ def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slic
         raise ShapeError(explain(op, [reason], given={"index": parts, "shape": shape}))
     place = places[0] if places else len(parts)
     filled = (*parts[:place], *[slice(None)] * missing, *parts[place + 1 :])
-    return tuple(part for part in filled if part is not Ellipsis)
+    return tuple(part for part in filled if not isinstance(part, EllipsisType))
 
 
 def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:

@@ -69,6 +69,7 @@ def normalize_dims(op: str, dims: Sequence[int], shape: Shape) -> tuple[int, ...
 
 
 def permuted(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """The entries of a shape, or of strides, in the order of ``axes``."""
     return tuple(shape[axis] for axis in axes)
 
 

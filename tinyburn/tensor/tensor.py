@@ -130,7 +130,8 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def inner(self: Tensor[Autodiff[IB, Any], D, K]) -> Tensor[IB, D, K]:
         """The values on the backend inside the decorator, without the graph."""
         self._decorated("inner")
-        return Tensor(self.primitive.primitive, self.device.inner)
+        device: Any = self.device
+        return Tensor(self.primitive.primitive, device.inner)
 
     @staticmethod
     def from_inner(

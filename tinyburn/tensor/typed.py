@@ -18,6 +18,7 @@ class TypedTensor(types.GenericAlias):
     """A type alias like ``list[int]``, so annotations work; its constructors check what they made."""
 
     def __new__(cls, origin: Any, parameters: Any) -> TypedTensor:
+        """``origin`` is `Tensor`; ``parameters`` is what stands in the brackets."""
         return super().__new__(cls, origin, parameters)
 
     def __getattribute__(self, name: str) -> Any:
@@ -37,7 +38,7 @@ class TypedTensor(types.GenericAlias):
 
 def _expectations(parameters: tuple[Any, ...]) -> tuple[Any, int | None, Any]:
     """Backend, rank and kind from what stands in the brackets; a type variable expects nothing."""
-    backend, rank, kind = (*parameters, None, None)[:3] if len(parameters) < 3 else parameters[:3]
+    backend, rank, kind, *_ = (*parameters, None, None)
     if not isinstance(rank, int):
         rank = next(iter(get_args(rank)), None)
     return (
