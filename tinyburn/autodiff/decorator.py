@@ -41,10 +41,13 @@ class Autodiff(Decorator, Generic[IB, S]):
         return _recorded(operation.name, rules, cls.inner)
 
     @classmethod
-    def _wrap_made(cls, primitive: Array, device: Any) -> GraphArray:
+    def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> GraphArray:
         return GraphArray(primitive)
 
-    from_inner = _wrap_made
+    @staticmethod
+    def from_inner(primitive: Array) -> GraphArray:
+        """An inner primitive as a constant."""
+        return GraphArray(primitive)
 
     @staticmethod
     def detach(a: Any) -> GraphArray:

@@ -72,8 +72,8 @@ class Decorator(Backend):
         raise NotImplementedError
 
     @classmethod
-    def _wrap_made(cls, primitive: Array, device: Any) -> Any:
-        """The decorated form of a primitive that no operation made."""
+    def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> Any:
+        """The decorated form of a primitive that was made from none, by ``from_numpy``, ``full`` or ``random``."""
         raise NotImplementedError
 
     # Devices
@@ -101,15 +101,15 @@ class Decorator(Backend):
 
     @classmethod
     def from_numpy(cls, values: np.ndarray[Any, Any], device: Any) -> Any:
-        return cls._wrap_made(cls.inner.from_numpy(values, device.inner), device)
+        return cls._wrap_made("from_numpy", cls.inner.from_numpy(values, device.inner), device)
 
     @classmethod
     def full(cls, shape: Shape, value: Number, dtype: DType, device: Any) -> Any:
-        return cls._wrap_made(cls.inner.full(shape, value, dtype, device.inner), device)
+        return cls._wrap_made("full", cls.inner.full(shape, value, dtype, device.inner), device)
 
     @classmethod
     def random(cls, shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Any:
-        return cls._wrap_made(cls.inner.random(shape, distribution, dtype, device.inner), device)
+        return cls._wrap_made("random", cls.inner.random(shape, distribution, dtype, device.inner), device)
 
     @classmethod
     def to_numpy(cls, a: Any) -> np.ndarray[Any, Any]:

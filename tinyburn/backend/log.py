@@ -24,6 +24,10 @@ class Kind(IntEnum):
     TRANSFER = 7  # buffer, bytes, 0 from the host and 1 to it
 
 
+OP_OPERANDS = 4
+"""Where the operands begin in an OP event; a maker of tensors has none."""
+
+
 class Category(IntEnum):
     """What a buffer is, at one moment; each has exactly one."""
 
@@ -45,6 +49,8 @@ class EventLog:
         self.names: list[str] = []
         self.phase = "forward"
         self.last_op = -1
+        self.live_buffers = 0
+        self.live_bytes = 0
         self._places: dict[str, int] = {}
         self._buffers = 0
 
@@ -63,6 +69,8 @@ class EventLog:
     def alloc(self, size: int, category: Category) -> Buffer:
         buffer = Buffer(self, self._buffers, size, category)
         self._buffers += 1
+        self.live_buffers += 1
+        self.live_bytes += size
         self.events.append((Kind.ALLOC, buffer.id, size, int(category)))
         return buffer
 
@@ -122,4 +130,6 @@ class Buffer:
         self.log.events.append((Kind.TRANSFER, self.id, self.size, int(to_host)))
 
     def __del__(self) -> None:
+        self.log.live_buffers -= 1
+        self.log.live_bytes -= self.size
         self.log.events.append((Kind.FREE, self.id))

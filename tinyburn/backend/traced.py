@@ -6,6 +6,7 @@ prediction is the program run on shapes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from tinyburn.tensor.scope import current_path
 
 from .decorator import Decorator
 from .defaults import Backend
-from .device import DecoratedDevice, Device
+from .device import DecoratedDevice, Device, MemoryUsage
 from .interface import Array
 from .log import Buffer, Category, EventLog
 from .operations import Operation, composed_by
@@ -45,6 +46,10 @@ class TracedDevice(DecoratedDevice[Any]):
     def place(self) -> Any:
         return (self.inner, self.log)
 
+    def memory_usage(self) -> MemoryUsage:
+        """The buffers that are alive now, counted; the rest is what the inner device knows."""
+        return replace(self.inner.memory_usage(), number_allocs=self.log.live_buffers, bytes_in_use=self.log.live_bytes)
+
 
 class Traced(Decorator, Generic[IB]):
     """Values, dtypes and errors are those of B. What B composes from parts is an event for each part."""
@@ -56,9 +61,10 @@ class Traced(Decorator, Generic[IB]):
         return None if composed_by(cls.inner, operation.name) else _traced(operation, cls.inner)
 
     @classmethod
-    def _wrap_made(cls, primitive: Array, device: Any) -> TracedArray:
+    def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> TracedArray:
         """Made by the user, and so an input, unless a derivative rule needed it for its computation."""
         log: EventLog = device.log
+        log.op(maker, current_path(), [])
         category = Category.TEMPORARY if log.phase.startswith("backward") else Category.INPUT
         return TracedArray(primitive, log.alloc(payload_bytes(primitive), category))
 

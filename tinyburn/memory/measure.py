@@ -66,9 +66,10 @@ def read_report(log: EventLog, padding: int | None) -> MemoryReport:
     peak, at, step = 0, (0,) * len(Category), SETUP
     current: tuple[Step, Totals]
     for _, *current in walk(log):  # type: ignore[assignment]
-        if sum(current[1]) > peak:
+        total = sum(current[1])
+        if total > peak or (total == peak and current[0] is step):  # the same operation: its last word counts
             step, at = current
-            peak = sum(at)
+            peak = total
     by_name = {category.name.lower(): at[category] for category in Category if at[category]}
     return MemoryReport(peak, by_name, str(step), padding, log)
 

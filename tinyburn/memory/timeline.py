@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tinyburn.backend import Category, EventLog, Kind
-from tinyburn.backend.log import Event
+from tinyburn.backend.log import OP_OPERANDS, Event
 
 Totals = tuple[int, ...]
 """Bytes by category, in the order of `Category`."""
@@ -36,21 +36,22 @@ class Step:
 SETUP = Step("", "", "setup", "")
 
 
-def read_step(event: Event, names: list[str]) -> Step:
-    """The operation that an OP event records."""
+def read_step(event: Event, names: list[str], *, started: bool) -> Step:
+    """The operation that an OP event records. Making tensors is setup until the first operation on them."""
     phase, _, rule_of = names[event[3]].partition(" ")
-    return Step(names[event[1]], names[event[2]], phase, rule_of)
+    return Step(names[event[1]], names[event[2]], phase if started else "setup", rule_of)
 
 
 def walk(log: EventLog) -> Iterator[tuple[Event, Step, Totals]]:
     """Each event with the operation that it belongs to and the bytes alive after it."""
     totals = [0] * len(Category)
     alive: dict[int, tuple[int, int]] = {}  # buffer: (bytes, category)
-    step = SETUP
+    step, started = SETUP, False
     for event in log.events:
         kind, subject = event[0], event[1]
         if kind == Kind.OP:
-            step = read_step(event, log.names)
+            started = started or len(event) > OP_OPERANDS
+            step = read_step(event, log.names, started=started)
         elif kind == Kind.ALLOC:
             alive[subject] = event[2], event[3]
             totals[event[3]] += event[2]

@@ -54,11 +54,12 @@ class Sgd:
         if gradient is None:
             return param
         tensor.backend.note(tensor.primitive, "phase", "update")
-        value = tensor.inner()
-        step = self._direction(param.id, value, gradient)
-        updated = param.replaced(Tensor.from_inner(value - step * lr, tensor.device))
-        tensor.backend.note(tensor.primitive, "phase", "forward")
-        return updated
+        try:
+            value = tensor.inner()
+            step = self._direction(param.id, value, gradient)
+            return param.replaced(Tensor.from_inner(value - step * lr, tensor.device))
+        finally:
+            tensor.backend.note(tensor.primitive, "phase", "forward")
 
     def _direction(self, number: int, value: AnyTensor, gradient: AnyTensor) -> AnyTensor:
         """The gradient, with decay and momentum. With velocity v and momentum m, v becomes m * v + gradient."""

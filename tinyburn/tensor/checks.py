@@ -9,6 +9,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .errors import BackendMismatch, DeviceMismatch, DTypeMismatch, ShapeError, TinyburnError, explain
 from .shape import Shape, broadcast_conflicts
 
@@ -69,6 +71,14 @@ def _shape_hint(a: Shape, b: Shape) -> str | None:
     return f"write {call} on the {side} tensor, which gives it shape {padded}"
 
 
+def check_device(op: str, device: object) -> None:
+    """Raises BackendMismatch for something that is not a device; a backend class is the usual slip."""
+    if not hasattr(device, "float_dtype"):
+        name = getattr(device, "__name__", repr(device))
+        hint = f"make one with {name}.device()" if isinstance(device, type) else "make one with NdArray.device()"
+        raise BackendMismatch(explain(op, [f"{name} is not a device"], hint=hint))
+
+
 def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     """A Python number that can take the tensor's dtype. NumPy scalars are turned into Python ones."""
     kind = tensor.primitive.dtype.kind
@@ -85,12 +95,20 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
         )
     if kind in "iu":
         if isinstance(value, Integral):
-            return int(value)
+            return _in_range(op, tensor, int(value))
         reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
         raise DTypeMismatch(
             explain(op, [reason], given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first")
         )
     return float(value)
+
+
+def _in_range(op: str, tensor: AnyTensor, value: int) -> int:
+    limits = np.iinfo(tensor.primitive.dtype)
+    if limits.min <= value <= limits.max:
+        return value
+    reason = f"{value} is not from {limits.min} to {limits.max}"
+    raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="use a wider dtype"))
 
 
 def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 import numpy as np
 
 from .base import B, D, K, TensorBase
-from .data import TensorData
-from .distribution import AnyDistribution, Distribution
-from .dtype import DType, Float, Int, to_dtype
+from .checks import check_device
+from .data import TensorData, host_array
+from .distribution import AnyDistribution
+from .dtype import Float, Int, to_dtype
 from .errors import DTypeMismatch, ShapeError, explain
 from .shape import D1, D2, D3, D4, MAX_RANK, Shape
 
@@ -64,12 +65,12 @@ class Creation(TensorBase[B, D, K]):
         Lists of numbers become Float, in the device's ``float_dtype``, and lists of truth values Bool: Python
         numbers have no format of their own. An array or TensorData has one, and keeps it, unless ``dtype`` is given.
         """
+        check_device("from_data", device)
+        values = host_array(data, dtype)
         if dtype is None and not isinstance(data, np.ndarray | np.generic | TensorData):
-            values = TensorData.from_values(data)
-            dtype = None if values.dtype is DType.BOOL and values.values.size else device.float_dtype
-            data = values
-        values = TensorData.from_values(data, dtype)
-        return _tensor(device.backend.from_numpy(values.values, device), device)
+            listed_bools = values.dtype.kind == "b" and values.size
+            values = values if listed_bools else values.astype(device.float_dtype, copy=False)
+        return _tensor(device.backend.from_numpy(values, device), device)
 
     zeros: _Filled
     ones: _Filled
@@ -96,12 +97,10 @@ class Creation(TensorBase[B, D, K]):
     ) -> Tensor[B, Any]: ...
     @staticmethod
     def random(
-        shape: Shape,
-        distribution: AnyDistribution = Distribution.Default,
-        device: Any = None,
-        dtype: str | None = None,
+        shape: Shape, distribution: AnyDistribution, device: Device[Any], dtype: str | None = None
     ) -> Tensor[Any, Any]:
         """Independent draws from a distribution, by the device's own generator; see ``device.seed``."""
+        check_device("random", device)
         target = to_dtype(dtype) if dtype else device.float_dtype
         if target.kind is not Float:
             raise DTypeMismatch(
@@ -113,6 +112,7 @@ class Creation(TensorBase[B, D, K]):
     @staticmethod
     def arange(start: int, stop: int, device: Device[B], step: int = 1) -> Tensor[B, D1, Int]:
         """The whole numbers from ``start`` to before ``stop``."""
+        check_device("arange", device)
         if step == 0:
             raise ShapeError(explain("arange", ["the step is 0"]))
         values = np.arange(start, stop, step, dtype=device.int_dtype)
@@ -121,6 +121,7 @@ class Creation(TensorBase[B, D, K]):
     @staticmethod
     def eye(size: int, device: Device[B], dtype: str | None = None) -> Tensor[B, D2]:
         """Ones on the diagonal of a square of zeros."""
+        check_device("eye", device)
         (size,) = _checked_shape("eye", (size,))
         values = np.eye(size, dtype=to_dtype(dtype) if dtype else device.float_dtype)
         return _tensor(device.backend.from_numpy(values, device), device)
@@ -151,6 +152,7 @@ def _checked_shape(op: str, shape: Shape) -> Shape:
 
 
 def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str | None) -> Tensor[Any, Any, Any]:
+    check_device(op, device)
     target = to_dtype(dtype) if dtype else device.float_dtype
     if target.kind is not Float and value != int(value):
         raise DTypeMismatch(explain(op, [f"{value!r} is not a value of {target}"]))

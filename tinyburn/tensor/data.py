@@ -35,15 +35,13 @@ class TensorData:
             ShapeError: the lists are ragged, or the rank is over 6.
             DTypeMismatch: the values are not numbers, or tinyburn has no such dtype.
         """
-        if isinstance(values, TensorData):
-            values = values.values
-        target = np.dtype(to_dtype(dtype)) if dtype else None
-        array = _as_array(values, target)
-        if array.ndim > MAX_RANK:
-            raise ShapeError(explain("from_data", [f"the rank {array.ndim} is over {MAX_RANK}"]))
-        owned = np.array(array, dtype=target or array.dtype.newbyteorder("="), order="C", ndmin=1)
-        owned.flags.writeable = False
-        return cls(owned)
+        return cls.owning(np.array(host_array(values, dtype), order="C"))
+
+    @classmethod
+    def owning(cls, values: np.ndarray[Any, Any]) -> TensorData:
+        """Takes over an array that nobody else will change."""
+        values.flags.writeable = False
+        return cls(values)
 
     @property
     def shape(self) -> Shape:
@@ -81,15 +79,25 @@ class TensorData:
         return f"TensorData({self.to_list()}, shape={self.shape}, dtype={self.dtype})"
 
 
-def _as_array(values: Any, target: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
+    """Lists, an array or TensorData as a NumPy array of rank 1 to 6 in a tensor's dtype; copied only if it must be.
+
+    Raises as `TensorData.from_values` does.
+    """
+    target = np.dtype(to_dtype(dtype)) if dtype else None
+    array = np.atleast_1d(_plain_array(values.values if isinstance(values, TensorData) else values))
+    if array.ndim > MAX_RANK:
+        raise ShapeError(explain("from_data", [f"the rank {array.ndim} is over {MAX_RANK}"]))
+    return array.astype(target or array.dtype.newbyteorder("="), copy=False)
+
+
+def _plain_array(values: Any) -> np.ndarray[Any, Any]:
     """Lists to an array, with the two ways in which that fails told apart."""
     try:
         array = np.asarray(values)
     except ValueError as error:
         reason = "the nested lists are ragged: rows of different lengths make no tensor"
         raise ShapeError(explain("from_data", [reason])) from error
-    if array.size == 0 and not isinstance(values, np.ndarray) and target is not None:
-        array = array.astype(target)  # an empty list has no numbers to tell its dtype
     if array.dtype.name not in DType.__members__.values():
         reason = f"the values have dtype {array.dtype.name}, which is not a tensor's"
         hint = f"convert them to one of {', '.join(DType)}"

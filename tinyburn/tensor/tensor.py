@@ -53,11 +53,13 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if not self.backend.has_values:
             reason = f"{self.backend.__name__} keeps shapes only: there are no values to read"
             raise BackendMismatch(explain("into_data", [reason], hint="run the same program on NdArray"))
-        return TensorData.from_values(self.backend.to_numpy(self.primitive))
+        return TensorData.owning(self.backend.to_numpy(self.primitive))
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """A copy of the values, as a NumPy array that the caller owns."""
-        return self.into_data().values.copy()
+        """A copy of the values, as a NumPy array that the caller owns. Raises as `into_data` does."""
+        values = self.into_data().values
+        values.flags.writeable = True
+        return values
 
     def into_scalar(self) -> Any:
         """The one element, as a Python number. Raises ShapeError if there is not exactly one."""
@@ -142,7 +144,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if target.inner != inner.device:
             reason = f"the tensor is on {inner.device}, and inside {target} is {target.inner}"
             raise BackendMismatch(explain("from_inner", [reason], hint="use .to_device(...) first"))
-        return Tensor(target.backend.from_inner(inner.primitive, target), target)
+        return Tensor(target.backend.from_inner(inner.primitive), target)
 
     def backward(
         self: Tensor[Autodiff[IB, Any], D, Float],

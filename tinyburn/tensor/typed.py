@@ -29,7 +29,7 @@ class TypedTensor(types.GenericAlias):
 
         def make(*args: Any, **options: Any) -> Tensor[Any, Any, Any]:
             if name == "from_data" and kind in (Int, Bool) and len(args) < 3:
-                device = options["device"] if "device" in options else args[1]
+                device = options["device"] if "device" in options else list(args)[1]
                 options.setdefault("dtype", device.int_dtype if kind is Int else "bool")
             return _checked(name, found(*args, **options), backend, rank, kind)
 
@@ -38,7 +38,7 @@ class TypedTensor(types.GenericAlias):
 
 def _expectations(parameters: tuple[Any, ...]) -> tuple[Any, int | None, Any]:
     """Backend, rank and kind from what stands in the brackets; a type variable expects nothing."""
-    backend, rank, kind, *_ = (*parameters, None, None)
+    backend, rank, kind = [*parameters, None, None][:3]
     if not isinstance(rank, int):
         rank = next(iter(get_args(rank)), None)
     return (

@@ -1,0 +1,215 @@
+"""Drawing less: a graph of any size becomes a few boxes that a reader can take in.
+
+Modules become one box each; then repeats of a pattern become one box, ``998 more``; if that is not enough,
+neighbours share a box. A box always holds a stretch of the operations in their order, so boxes never depend on each
+other in a circle. What a box stands for is said on it: nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from .formula import count
+from .model import Graph, Item
+
+LIMIT = 48
+"""How many boxes of operations a reader can take in. Leaves come on top of that."""
+_PERIODS = 12  # the longest pattern whose repeats are found, in boxes
+_REPEATS = 4  # how many times a pattern must come before it is folded
+
+
+@dataclass(frozen=True)
+class Box:
+    """What is drawn as one box.
+
+    Attributes:
+        kind: ``item`` (one leaf, constant or operation), ``module``, ``repeat`` or ``stretch``.
+        items: the numbers of its operations, or of its one leaf or constant.
+        leaves: the numbers of leaves and constants that are drawn inside it.
+        label: what it stands for; empty for an ``item``.
+    """
+
+    kind: str
+    items: tuple[int, ...]
+    leaves: tuple[int, ...] = ()
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The boxes in an order in which operands come first, and the edges between them, each pair once.
+
+    Attributes:
+        box_of: for each item of the graph, the place of its box.
+        note: what is not shown; empty if everything is.
+    """
+
+    boxes: tuple[Box, ...]
+    edges: tuple[tuple[int, int], ...]
+    box_of: tuple[int, ...]
+    note: str
+
+
+def fold(graph: Graph, limit: int = LIMIT) -> Drawn:
+    """At most ``limit`` boxes of operations, and the leaves that do not fit inside one of them."""
+    boxes = [Box("item", (number,)) for number in graph.operations]
+    if len(graph.items) > limit:
+        boxes = _shortened(graph, boxes, limit)
+    return _drawn(graph, _with_leaves(graph, boxes))
+
+
+def _shortened(graph: Graph, single: list[Box], limit: int) -> list[Box]:
+    """Modules at the deepest level first, then at higher ones; neighbours only if no level is high enough."""
+    deepest = max(graph.items[box.items[0]].path.count(".") for box in single)
+    boxes = single
+    for level in range(deepest + 1, 0, -1):
+        boxes = _fold_repeats(graph, _by_module(graph, single, level))
+        if len(boxes) <= limit:
+            return boxes
+    return _in_stretches(boxes, limit)
+
+
+# Modules
+
+
+def _by_module(graph: Graph, single: list[Box], level: int) -> list[Box]:
+    """One box for each stretch of operations in one module, whose path is cut after ``level`` names."""
+    stretches: list[tuple[str, list[int]]] = []
+    for box in single:
+        number = box.items[0]
+        path = ".".join(graph.items[number].path.split(".")[:level])
+        if path and stretches and stretches[-1][0] == path:
+            stretches[-1][1].append(number)
+        else:
+            stretches.append((path, [number]))
+    return [
+        Box("module", tuple(numbers), (), path) if len(numbers) > 1 else Box("item", tuple(numbers))
+        for path, numbers in stretches
+    ]
+
+
+# Repeats
+
+
+def _fold_repeats(graph: Graph, boxes: list[Box]) -> list[Box]:
+    """Shows the first and the last time that a pattern comes, and one box for all between."""
+    signatures = [_signature(graph, box) for box in boxes]
+    runs = [_run_lengths(signatures, period) for period in range(1, _PERIODS + 1)]
+    folded: list[Box] = []
+    place = 0
+    while place < len(boxes):
+        period, times = _best_pattern(runs, place)
+        if times < _REPEATS:
+            folded.append(boxes[place])
+            place += 1
+            continue
+        last = place + period * (times - 1)
+        folded += boxes[place : place + period]
+        folded.append(_repeat(graph, boxes[place + period : last], period, times - 2))
+        folded += boxes[last : last + period]
+        place = last + period
+    return folded
+
+
+def _signature(graph: Graph, box: Box) -> tuple[object, ...]:
+    """What two boxes have in common if one repeats the other: the same operations on the same shapes."""
+    first, last = graph.items[box.items[0]], graph.items[box.items[-1]]
+    ops = tuple(graph.items[number].op for number in box.items)
+    names = "".join(letter for letter in first.path if not letter.isdigit())
+    return (ops, names, len(first.parents), last.shape, last.dtype)
+
+
+def _run_lengths(signatures: list[tuple[object, ...]], period: int) -> list[int]:
+    """For each place, how many boxes in a row from there equal the one that comes ``period`` later."""
+    lengths = [0] * len(signatures)
+    for place in range(len(signatures) - period - 1, -1, -1):
+        if signatures[place] == signatures[place + period]:
+            lengths[place] = lengths[place + 1] + 1
+    return lengths
+
+
+def _best_pattern(runs: list[list[int]], place: int) -> tuple[int, int]:
+    """The period whose repeats from here cover the most boxes, the shortest of equals, and how often it comes."""
+    best = (1, 1)
+    for period, lengths in enumerate(runs, start=1):
+        times = lengths[place] // period + 1
+        if times >= _REPEATS and period * times > best[0] * best[1]:
+            best = (period, times)
+    return best
+
+
+def _repeat(graph: Graph, boxes: list[Box], period: int, times: int) -> Box:
+    numbers = tuple(number for box in boxes for number in box.items)
+    names = [box.label or graph.items[box.items[0]].op for box in boxes[:period]]
+    ends = [box.label or graph.items[box.items[0]].op for box in boxes[-period:]]
+    ranges = [name if name == end else f"{name} … {end.rsplit('.', 1)[-1]}" for name, end in zip(names, ends, strict=True)]
+    return Box("repeat", numbers, (), f"{count(times, '')}more: {', '.join(ranges)}")
+
+
+# Neighbours
+
+
+def _in_stretches(boxes: list[Box], limit: int) -> list[Box]:
+    """Keeps the first and last boxes as they are, since a reader starts there, and puts the others together."""
+    ends = limit // 4
+    middle = boxes[ends:-ends]
+    length = -(-len(middle) // (limit - 2 * ends))
+    stretches = [middle[start : start + length] for start in range(0, len(middle), length)]
+    joined = [Box("stretch", tuple(number for box in group for number in box.items)) for group in stretches]
+    return [*boxes[:ends], *joined, *boxes[-ends:]]
+
+
+# Leaves
+
+
+def _with_leaves(graph: Graph, boxes: list[Box]) -> list[Box]:
+    """Adds the leaves: inside the box that uses them if that is a folded one, else each before its first use."""
+    box_of = {number: place for place, box in enumerate(boxes) for number in box.items}
+    users: dict[int, dict[int, None]] = {}
+    for number in graph.operations:
+        for parent in graph.items[number].parents:
+            users.setdefault(parent, {})[box_of[number]] = None
+    inside: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {}
+    for leaf in graph.leaves:
+        places = list(users.get(leaf, {0: None}))
+        is_inside = bool(boxes) and _hides(boxes[places[0]], graph.items[leaf], len(places))
+        (inside if is_inside else before).setdefault(min(places), []).append(leaf)
+    result: list[Box] = []
+    for place, box in enumerate(boxes):
+        result += [Box("item", (leaf,)) for leaf in before.get(place, [])]
+        result.append(replace(box, leaves=tuple(inside.get(place, []))))
+    return result or [Box("item", (leaf,)) for leaf in graph.leaves]
+
+
+def _hides(box: Box, leaf: Item, users: int) -> bool:
+    """A module hides its own parameters; a repeat or a stretch hides all that only it uses, and unnamed constants."""
+    if box.kind == "item" or users > 1:
+        return False
+    return box.kind != "module" or leaf.gets_gradient
+
+
+def _drawn(graph: Graph, boxes: list[Box]) -> Drawn:
+    box_of = [0] * len(graph.items)
+    for place, box in enumerate(boxes):
+        for number in (*box.items, *box.leaves):
+            box_of[number] = place
+    edges: dict[tuple[int, int], None] = {}
+    for number, item in enumerate(graph.items):
+        for parent in item.parents:
+            if box_of[parent] != box_of[number]:
+                edges[box_of[parent], box_of[number]] = None
+    hidden = Counter(box.kind for box in boxes)
+    return Drawn(tuple(boxes), tuple(edges), tuple(box_of), _note(graph, boxes, hidden))
+
+
+def _note(graph: Graph, boxes: list[Box], hidden: Counter[str]) -> str:
+    shown = sum(box.kind == "item" for box in boxes)
+    if shown == len(graph.items):
+        return ""
+    kinds = [(hidden["module"], "module"), (hidden["repeat"], "repeated part"), (hidden["stretch"], "stretch")]
+    folded = ", ".join(count(number, noun) for number, noun in kinds if number)
+    folded = folded.replace("stretchs", "stretches")
+    inside = len(graph.items) - shown
+    return f"{shown} of {count(len(graph.items), 'node')} drawn one by one; {inside:,} are in ".replace(",", " ") + folded

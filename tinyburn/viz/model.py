@@ -1,0 +1,244 @@
+"""The graph as plain data: what every picture of a graph starts from.
+
+Autodiff's nodes hold rules and buffers, and know nothing of names. Here each becomes an `Item` with a label, a
+formula and a size, in an order in which operands come before results. The order depends on the program alone, so
+the same program makes the same picture in every process. The walk is a loop: a chain of 100 000 operations is fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any, TypeAlias
+
+from tinyburn.autodiff import Node
+from tinyburn.autodiff.compiled import CompiledRule, compile_rules
+from tinyburn.backend.operations import OPERATIONS
+from tinyburn.module import Module, Param
+from tinyburn.tensor import BackendMismatch, ConfigError, GraphError, Shape, Tensor
+from tinyburn.tensor.errors import explain
+
+from .formula import argument_text, formula, op_name
+
+Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
+"""What a caller can give a name to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One buffer that an operation keeps for the backward pass.
+
+    Attributes:
+        item: the number of the item whose value it is.
+        name: what the rule calls it: an operand's name, or ``out``.
+        operand: the number of the item whose gradient needs it.
+        place: the place of that operand among the operation's arguments.
+    """
+
+    item: int
+    name: str
+    operand: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One leaf, constant or operation.
+
+    Attributes:
+        label: its name in this picture.
+        kind: ``parameter`` (of a module, or a Param), ``leaf`` (any other tracked tensor), ``constant`` (no gradient
+            reaches it), or ``operation``.
+        formula: what it computes, from the labels of its operands; empty for a leaf and a constant.
+        size: bytes of its values.
+        parents: the numbers of its operands, in order, one for each use.
+    """
+
+    label: str
+    kind: str
+    op: str
+    formula: str
+    shape: Shape
+    dtype: str
+    size: int
+    path: str
+    parents: tuple[int, ...]
+    node: Node
+
+    @property
+    def is_operation(self) -> bool:
+        return self.kind == "operation"
+
+    @property
+    def gets_gradient(self) -> bool:
+        return self.kind != "constant"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Every item that a tensor was computed from, operands before results; the tensor itself is the last.
+
+    Attributes:
+        absent: names that the caller gave, and that are not in this graph.
+        consumed: an earlier ``backward()`` has used the graph up, so its saved buffers are gone.
+    """
+
+    items: tuple[Item, ...]
+    numbers: Mapping[Node, int]
+    absent: tuple[str, ...]
+    consumed: bool
+
+    @property
+    def root(self) -> Item:
+        return self.items[-1]
+
+    @property
+    def operations(self) -> list[int]:
+        """Their numbers, in order."""
+        return [number for number, item in enumerate(self.items) if item.is_operation]
+
+    @property
+    def leaves(self) -> list[int]:
+        """The numbers of the leaves and constants, in the order of their discovery."""
+        return [number for number, item in enumerate(self.items) if not item.is_operation]
+
+    def kept(self, number: int) -> list[Kept]:
+        """What one operation keeps for the backward pass, or kept before that pass used it up."""
+        node = self.items[number].node
+        return [
+            Kept(self.numbers[value], name, self.numbers[parent], place)
+            for place, parent, rule in _tracked_operands(node)
+            for name in rule.names
+            if (value := _value_of(node, name)) is not None
+        ]
+
+
+def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, Name]) -> Graph:
+    """The graph behind a tensor. ``picture`` is the function's name, for the error messages.
+
+    Raises:
+        BackendMismatch: the tensor, or a tensor in ``names``, is on a backend without a graph.
+        ConfigError: a name for something that has no name in a graph.
+        GraphError: nothing that the tensor depends on is tracked.
+    """
+    root = _node_of(picture, "tensor", tensor)
+    if root is None or root.is_constant:
+        reason = "no tensor that it was computed from is tracked, so nothing was recorded"
+        raise GraphError(explain(picture, [reason], hint="call .require_grad() on a tensor before you compute with it"))
+    given = _named_nodes(picture, names)
+    order = _walk(root)
+    labels = _labels(order, {node: name for name, node, _ in reversed(given) if node is not None})
+    parameters = {node for _, node, is_parameter in given if is_parameter}
+    numbers = {node: number for number, node in enumerate(order)}
+    absent = tuple(name for name, node, _ in given if node is None or node not in numbers)
+    items = tuple(_item(node, labels, numbers, node in parameters) for node in order)
+    return Graph(items, numbers, absent, any(node.edges is None and not node.is_constant for node in order))
+
+
+def _walk(root: Node) -> list[Node]:
+    """Every node once, each after its operands. The set is only asked, never walked, so its order does not matter."""
+    order: list[Node] = []
+    seen = {root}
+    stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(root.parents))]
+    while stack:
+        node, parents = stack[-1]
+        new = next((parent for parent in parents if parent not in seen), None)
+        if new is None:
+            order.append(node)
+            stack.pop()
+        else:
+            seen.add(new)
+            stack.append((new, iter(new.parents)))
+    return order
+
+
+def _labels(order: list[Node], given: dict[Node, str]) -> dict[Node, str]:
+    """The caller's names first; then ``leaf 1``, ``constant 1``, and ``t1`` for a result, by order of discovery."""
+    taken = set(given.values())
+    labels: dict[Node, str] = {}
+    counts = {"leaf ": 0, "constant ": 0, "t": 0}
+    for node in order:
+        if node in given:
+            labels[node] = given[node]
+        elif node is order[-1] and node.parents:
+            labels[node] = "loss" if prod(node.shape) == 1 else "result"
+        else:
+            start = "leaf " if node.is_leaf else "constant " if node.is_constant else "t"
+            labels[node] = _next_label(start, counts, taken)
+    return labels
+
+
+def _next_label(start: str, counts: dict[str, int], taken: set[str]) -> str:
+    counts[start] += 1
+    while f"{start}{counts[start]}" in taken:
+        counts[start] += 1
+    return f"{start}{counts[start]}"
+
+
+def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], is_parameter: bool) -> Item:
+    texts = [labels[value] if isinstance(value, Node) else argument_text(value) for value in node.arguments]
+    tracked = "parameter" if is_parameter else "leaf"
+    return Item(
+        label=labels[node],
+        kind="constant" if node.is_constant else tracked if node.is_leaf else "operation",
+        op=op_name(node.op),
+        formula=formula(node.op, texts) if node.arguments else "",
+        shape=node.shape,
+        dtype=node.dtype.name,
+        size=prod(node.shape) * node.dtype.itemsize,
+        path=node.path,
+        parents=tuple([numbers[parent] for parent in node.parents]),
+        node=node,
+    )
+
+
+def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Node | None, bool]]:
+    """Each name with its node, if it has one yet, and whether it is a parameter."""
+    found: list[tuple[str, Node | None, bool]] = []
+    for name, value in names.items():
+        if isinstance(value, Module):
+            params = [(f"{name}.{path}", param.val()) for path, param in value.named_params()]
+            found += [(path, _node_of(picture, path, tensor), True) for path, tensor in params]
+        elif isinstance(value, Param):
+            found.append((name, _node_of(picture, name, value.val()), True))
+        else:
+            found.append((name, _node_of(picture, name, value), False))
+    return found
+
+
+def _node_of(picture: str, name: str, value: Any) -> Node | None:
+    if not isinstance(value, Tensor):
+        reason = f"{name} is of type {type(value).__name__}, which has no place in a graph"
+        raise ConfigError(explain(f"viz.{picture}", [reason], hint=f"give a Tensor, a Param or a Module for {name}"))
+    if not value.backend.is_autodiff:
+        backend = value.backend.__name__
+        reason = f"{name} is on {backend}, which records no graph"
+        hint = f"make the device with Autodiff[{backend}].device()"
+        raise BackendMismatch(explain(f"viz.{picture}", [reason], hint=hint))
+    node: Node | None = value.primitive.node
+    return node
+
+
+@cache
+def _rules(op: str) -> list[tuple[int, CompiledRule]]:
+    return compile_rules(op)
+
+
+def _tracked_operands(node: Node) -> Iterator[tuple[int, Node, CompiledRule]]:
+    """Each operand that a gradient goes to, with its place and its rule: as the operation recorded them."""
+    if node.op not in OPERATIONS:
+        return
+    for place, rule in _rules(node.op):
+        operand = node.arguments[place]
+        if isinstance(operand, Node) and not operand.is_constant:
+            yield place, operand, rule
+
+
+def _value_of(node: Node, name: str) -> Node | None:
+    """The node whose value a rule keeps under a name; None if that is a number, a shape or a dim: no buffer."""
+    if name == "out":
+        return node
+    value = node.arguments[OPERATIONS[node.op].parameters.index(name)]
+    return value if isinstance(value, Node) else None
