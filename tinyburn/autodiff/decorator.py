@@ -34,6 +34,10 @@ class Autodiff(Decorator, Generic[IB, S]):
     is_autodiff: ClassVar[bool] = True
 
     @classmethod
+    def _class_for(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
+        return super()._class_for(inner, *(option for option in options if option is not NoCheckpointing))
+
+    @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
         rules = compile_rules(operation.name)
         if operation.is_default and not rules:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from tinyburn.backend.defaults import Backend
 from tinyburn.backend.device import Device
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.checks import check_operands
+from tinyburn.tensor.checks import check_operands, reject_operand
 from tinyburn.tensor.errors import GraphError, ShapeError, explain
 from tinyburn.tensor.scope import enter, leave
 from tinyburn.tensor.shape import Shape
@@ -71,6 +71,8 @@ def _start(root: AnyTensor) -> AnyTensor:
 
 
 def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
+    if not isinstance(gradient, Tensor):
+        raise reject_operand("backward", root, gradient)
     check_operands("backward", root.inner(), gradient)
     if gradient.shape != root.shape:
         reason = f"the gradient has shape {gradient.shape}, the tensor {root.shape}"

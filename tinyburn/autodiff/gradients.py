@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tinyburn.backend.defaults import Backend
-from tinyburn.tensor import Tensor
+from tinyburn.tensor import BackendMismatch, Tensor
+from tinyburn.tensor.errors import explain
 from tinyburn.text import table
 
 from .graph import Node
@@ -34,11 +35,11 @@ class Gradients(Generic[IB]):
 
     def get(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
         """The gradient of one leaf; None if it was not tracked, or the root does not depend on it."""
-        return self._leaves.get(tensor.primitive.node)
+        return self._leaves.get(_node_of(tensor))
 
     def remove(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
         """Like `get`, and forgets it."""
-        return self._leaves.pop(tensor.primitive.node, None)
+        return self._leaves.pop(_node_of(tensor), None)
 
     def of_node(self, node: Node) -> Tensor[IB, Any, Any] | None:
         """The gradient of a leaf's node, for the pictures."""
@@ -62,3 +63,11 @@ class Gradients(Generic[IB]):
             for number, gradient in enumerate(self._leaves.values())
         ]
         return "Gradients\n" + table(("leaf", "shape", "dtype", "bytes"), rows)
+
+
+def _node_of(tensor: Tensor[Any, Any, Any]) -> Any:
+    if not tensor.backend.is_autodiff:
+        name = tensor.backend.__name__
+        reason = f"a tensor of {name} has no place in a graph, so it has no gradient to ask for"
+        raise BackendMismatch(explain("grad", [reason], hint="ask the one that the loss was computed with"))
+    return tensor.primitive.node

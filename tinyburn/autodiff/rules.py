@@ -39,15 +39,18 @@ def _spread(g: AnyTensor, shape: Shape) -> AnyTensor:
 
 def _over(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
     """``g / b``, where a gradient of 0 stays 0 even if ``b`` is 0."""
-    return g.multiply_no_nan(1.0 / b) if isinstance(b, Tensor) else g / b
+    if isinstance(b, Tensor):
+        return g.multiply_no_nan(1.0 / b)
+    return g / b if b else g.multiply_no_nan(math.copysign(math.inf, b))
 
 
 def _power(g: AnyTensor, a: AnyTensor, exponent: float) -> AnyTensor:
-    """``g * exponent * a ** (exponent - 1)``. Below exponent 1 the slope at 0 is inf; a gradient of 0 stays 0 there."""
+    """``g * exponent * a ** (exponent - 1)``; a gradient of 0 stays 0 where that slope is inf or NaN."""
     if exponent == 0:
         return _zeros(g.shape, g)
     slope = (a if exponent == 2 else a ** (exponent - 1)) * exponent
-    return g.multiply_no_nan(slope) if exponent < 1 else g * slope
+    always_finite = exponent >= 1 and exponent == int(exponent)
+    return g * slope if always_finite else g.multiply_no_nan(slope)
 
 
 def _base(g: AnyTensor, a: AnyTensor, b: AnyTensor | float) -> AnyTensor:
@@ -70,7 +73,8 @@ def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTenso
 def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) -> AnyTensor:
     """The gradient of a maximum or minimum, shared evenly by the elements that equal it."""
     hits = (a == out).cast(g.dtype)
-    return hits * (g / hits.sum_dims(dims))
+    share = hits.mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
+    return hits * (g / share * (1.0 / size_of(a.shape, dims)))
 
 
 def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
@@ -119,7 +123,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "floor":           (lambda g: _zeros(g.shape, g),),
     "ceil":            (lambda g: _zeros(g.shape, g),),
     "round":           (lambda g: _zeros(g.shape, g),),
-    "exp":             (lambda g, out: g * out,),
+    "exp":             (lambda g, out: g.multiply_no_nan(out),),
     "log":             (lambda g, a: _over(g, a),),
     "log1p":           (lambda g, a: _over(g, a + 1.0),),
     "sqrt":            (lambda g, out: g.multiply_no_nan(0.5 / out),),
@@ -131,16 +135,17 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
     "relu":            (lambda g, out: g.mask_fill(out <= 0, 0),),
     "sigmoid":         (lambda g, out: g * (out * (1.0 - out)),),
+    "softplus":        (lambda g, a: g * a._new(a.backend.sigmoid(a.primitive)),),
     "softmax":         (lambda g, out, dim: (g - (g * out).sum_dim(dim)) * out,),
     "log_softmax":     (lambda g, out, dim: g - out.exp() * g.sum_dim(dim),),
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
     # reductions
     "sum":             (lambda g, a_shape: _spread(g, a_shape),),
-    "mean":            (lambda g, a_shape: _spread(g / float(math.prod(a_shape)), a_shape),),
+    "mean":            (lambda g, a_shape: _spread(g * (1.0 / math.prod(a_shape)), a_shape),),
     "max":             (_extreme_of_all,),
     "min":             (_extreme_of_all,),
     "sum_dims":        (lambda g, a_shape: g.expand(a_shape),),
-    "mean_dims":       (lambda g, a_shape, dims: (g / float(size_of(a_shape, dims))).expand(a_shape),),
+    "mean_dims":       (lambda g, a_shape, dims: (g * (1.0 / size_of(a_shape, dims))).expand(a_shape),),
     "max_dims":        (_extreme,),
     "min_dims":        (_extreme,),
     "std":             (_std,),

@@ -27,6 +27,7 @@ class Decorator(Backend):
     is_decorator: ClassVar[bool] = True
     inner: ClassVar[type[Backend]]
     _origin: ClassVar[type[Decorator]]
+    _options: ClassVar[tuple[type[Any], ...]]
     _classes: ClassVar[dict[Any, type[Decorator]]] = {}
 
     if not TYPE_CHECKING:
@@ -38,33 +39,40 @@ class Decorator(Backend):
             return cls._class_for(*given)
 
     @classmethod
-    def _class_for(cls, inner: type[Backend]) -> type[Decorator]:
-        """The class for what stands in the brackets."""
-        return cls._named(f"{cls.__name__}[{inner.__name__}]", inner)
+    def _class_for(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
+        """The class for what stands in the brackets: the same one each time."""
+        if not (isinstance(inner, type) and issubclass(inner, Backend)):
+            hint = "name a backend class, as in Autodiff[NdArray]"
+            raise BackendMismatch(explain(f"{cls.__name__}[...]", [f"{inner!r} is not a backend"], hint=hint))
+        key = (cls, inner, *options)  # the classes themselves, not their names: a notebook may define a name again
+        if key not in Decorator._classes:
+            Decorator._classes[key] = cls._make_class(inner, *options)
+        return Decorator._classes[key]
+
+    @classmethod
+    def _make_class(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
+        attributes = {
+            "inner": inner,
+            "has_values": inner.has_values,
+            "on_host": inner.on_host,
+            "observed": cls.observed or inner.observed,
+            "_origin": cls,
+            "_options": options,
+            "__doc__": cls.__doc__,
+        }
+        names = ", ".join(part.__name__ for part in (inner, *options))
+        made: Any = type(f"{cls.__name__}[{names}]", (cls,), attributes)
+        for operation in OPERATIONS.values():
+            wrapped = made._wrap_operation(operation)
+            if wrapped is not None:
+                setattr(made, operation.name, staticmethod(wrapped))
+        decorator: type[Decorator] = made
+        return decorator
 
     @classmethod
     def around(cls, inner: type[Backend]) -> type[Decorator]:
-        """This decorator around another backend."""
-        return cls._origin._class_for(inner)
-
-    @classmethod
-    def _named(cls, name: str, inner: type[Backend], **attributes: Any) -> type[Decorator]:
-        if not (isinstance(inner, type) and issubclass(inner, Backend)):
-            reason = f"{inner!r} is not a backend"
-            raise BackendMismatch(
-                explain(f"{cls.__name__}[...]", [reason], hint="name a backend class, as in Autodiff[NdArray]")
-            )
-        if (cls, name) not in Decorator._classes:
-            shared = {"inner": inner, "has_values": inner.has_values, "on_host": inner.on_host, "__doc__": cls.__doc__}
-            made: Any = type(
-                name, (cls,), {"_origin": cls, "observed": cls.observed or inner.observed, **shared, **attributes}
-            )
-            for operation in OPERATIONS.values():
-                wrapped = made._wrap_operation(operation)
-                if wrapped is not None:
-                    setattr(made, operation.name, staticmethod(wrapped))
-            Decorator._classes[cls, name] = made
-        return Decorator._classes[cls, name]
+        """This decorator, with its options, around another backend."""
+        return cls._origin._class_for(inner, *cls._options)
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:

@@ -6,7 +6,10 @@ They call ``cls``, so on `Autodiff` each part is recorded (unless the table has 
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+from tinyburn.tensor.dtype import DType
 
 from .interface import Array, Number, Operand, Required, size_of
 
@@ -58,11 +61,11 @@ class Backend(Required):
 
     @classmethod
     def any(cls, a: Array) -> Array:
-        return cls.max(a)
+        return cls.greater(cls.sum(cls.cast(a, DType.INT64)), 0)
 
     @classmethod
     def all(cls, a: Array) -> Array:
-        return cls.min(a)
+        return cls.bool_not(cls.any(cls.bool_not(a)))
 
     # Spread
 
@@ -72,9 +75,11 @@ class Backend(Required):
         centred = cls.sub(a, cls.mean_dims(a, (dim,)))
         squares = cls.mul(centred, centred)
         del centred
+        mean = cls.mean_dims(squares, (dim,))
+        size = a.shape[dim]
         if correction == 0:
-            return cls.mean_dims(squares, (dim,))
-        return cls.div(cls.sum_dims(squares, (dim,)), float(a.shape[dim] - correction))
+            return mean
+        return cls.mul(mean, size / (size - correction) if size > correction else math.nan)
 
     @classmethod
     def std(cls, a: Array, dim: int, correction: int) -> Array:
@@ -107,6 +112,11 @@ class Backend(Required):
         return cls.mask_where(below_half, cls.greater_equal(a, 0.0), cls.sub(1.0, below_half))
 
     @classmethod
+    def softplus(cls, a: Array) -> Array:
+        """``log(1 + exp(a))``, written so that no exponential overflows."""
+        return cls.add(cls.maximum(a, 0.0), cls.log1p(cls.exp(cls.neg(cls.abs(a)))))
+
+    @classmethod
     def softmax(cls, a: Array, dim: int) -> Array:
         """``exp(a)`` over its sum. A row of -inf alone (all masked) gives zeros."""
         weights = cls.exp(_shifted(cls, a, dim))
@@ -123,6 +133,8 @@ class Backend(Required):
 
 def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:
     """Moves the largest along a dim to 0, so that exp cannot overflow. If it is -inf there is nothing to move."""
+    if a.shape[dim] == 0:
+        return a
     largest = cls.max_dims(a, (dim,))
     return cls.sub(a, cls.mask_where(largest, cls.is_inf(largest), 0.0))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable
-from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,36 +22,13 @@ NumPyArray = np.ndarray[Any, Any]
 _FLOAT32 = np.dtype("float32")
 
 
-class _QuietNumPy(threading.local):
-    """A context in which NumPy does not warn: inf and NaN are values here, not accidents.
-
-    NumPy keeps its error state in the running context. Entering one that is ready costs a fifth of building an
-    ``np.errstate`` for each operation, and leaves the caller's own setting alone. Each thread needs its own.
-    """
-
-    def __init__(self) -> None:
-        context = copy_context()
-        context.run(np.seterr, all="ignore")
-        self.run = context.run
-
-
-_numpy = _QuietNumPy()
-
-
-def _quiet(function: Callable[..., NumPyArray]) -> Callable[..., NumPyArray]:
-    def apply(*arguments: Any) -> NumPyArray:
-        return _numpy.run(function, *arguments)
-
-    return apply
+# inf and NaN are values here, not accidents: no warning for them, whatever the caller's own setting is.
+_quiet = np.errstate(all="ignore")
 
 
 def _rowmajor(ufunc: np.ufunc) -> Any:
     """A ufunc whose result is always row-major; NumPy by itself would copy the layout of its operands."""
-
-    def apply(*operands: Operand) -> NumPyArray:
-        return _numpy.run(ufunc, *operands, order="C")
-
-    return staticmethod(apply)
+    return staticmethod(_quiet(partial(ufunc, order="C")))
 
 
 def _reduction(ufunc: np.ufunc) -> Any:
@@ -112,12 +87,14 @@ class NdArray(Backend):
         return np.array(a, order="C")
 
     @staticmethod
+    @_quiet
     def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> NumPyArray:
         out = np.empty(shape, dtype)
         out.fill(value)
         return out
 
     @staticmethod
+    @_quiet
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> NumPyArray:
         # Drawn in the wanted format and moved in place, so that the result is the only buffer (float16 needs a second).
         generator: np.random.Generator = device.generator  # type: ignore[attr-defined]  # a CpuDevice
@@ -152,7 +129,7 @@ class NdArray(Backend):
     greater_equal = _rowmajor(np.greater_equal)
     lower = _rowmajor(np.less)
     lower_equal = _rowmajor(np.less_equal)
-    matmul = staticmethod(_quiet(np.matmul))
+    matmul: Any = staticmethod(_quiet(np.matmul))
 
     @staticmethod
     @_quiet
@@ -162,6 +139,7 @@ class NdArray(Backend):
         return np.power(a, exponent, order="C")
 
     @staticmethod
+    @_quiet
     def mask_where(a: NumPyArray, mask: NumPyArray, b: Operand) -> NumPyArray:
         shape = np.broadcast_shapes(a.shape, mask.shape, getattr(b, "shape", ()))
         out = np.empty(shape, a.dtype)
@@ -196,7 +174,7 @@ class NdArray(Backend):
     @staticmethod
     @_quiet
     def cast(a: NumPyArray, dtype: DType) -> NumPyArray:
-        return a.astype(dtype, order="C", copy=a.dtype.name != dtype)
+        return a if a.dtype.name == dtype else a.astype(dtype, order="C")
 
     # Reductions
 
@@ -213,6 +191,7 @@ class NdArray(Backend):
 
     @staticmethod
     def argmax(a: NumPyArray, dim: int, dtype: DType) -> NumPyArray:
+        # NumPy counts places in int64; for another dtype there is a second buffer for a moment.
         places: NumPyArray = np.argmax(a, dim, keepdims=True)
         return places.astype(dtype, copy=False)
 
@@ -258,6 +237,7 @@ class NdArray(Backend):
         return np.ascontiguousarray(a[_along(dim, indices)])
 
     @staticmethod
+    @_quiet
     def scatter(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
         np.add.at(out, _along(dim, indices), b)  # `out[...] += b` would count a repeated index once
@@ -268,6 +248,7 @@ class NdArray(Backend):
         return np.take(a, indices, axis=dim)
 
     @staticmethod
+    @_quiet
     def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
         places: tuple[Any, ...] = (*[slice(None)] * dim, indices)

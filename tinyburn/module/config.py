@@ -7,7 +7,7 @@ import json
 import os
 import types
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from tinyburn.tensor.errors import ConfigError, explain
 
@@ -37,7 +37,7 @@ class Config:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
         try:
             document = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(
                 explain(f"{cls.__name__}.load({os.fspath(path)!r})", [f"it is not JSON: {error}"])
             ) from error
@@ -83,7 +83,14 @@ def _read(hint: Any, value: Any, asked: str) -> Any:
         for option in _options(hint):
             if isinstance(option, type) and dataclasses.is_dataclass(option) and option.__name__ == value["config"]:
                 return _from_document(option, value, asked)
+    if isinstance(value, list) and tuple in map(_plain_type, _options(hint)):
+        return tuple(value)
     return value
+
+
+def _plain_type(hint: Any) -> Any:
+    """``tuple`` for ``tuple[int, ...]``."""
+    return get_origin(hint) or hint
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
@@ -93,7 +100,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    for option in _options(hint):
+    for option in map(_plain_type, _options(hint)):
         if option is Any or not isinstance(option, type):
             return True
         if option is float and type(value) is int:

@@ -84,8 +84,11 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     kind = tensor.primitive.dtype.kind
     if kind == "f" and type(value) in (float, int):
         return float(value)  # type: ignore[arg-type]
-    if kind == "b" and isinstance(value, bool):
-        return value
+    if kind == "b":
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        reason = f"{value!r} is not a truth value"
+        raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="use True, False or .int()"))
     if isinstance(value, bool) or not isinstance(value, Real):
         reason = f"{type(value).__name__} is neither a tensor nor a number"
         raise DTypeMismatch(
@@ -95,7 +98,7 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
         )
     if kind in "iu":
         if isinstance(value, Integral):
-            return _in_range(op, tensor, int(value))
+            return check_range(op, int(value), tensor.primitive.dtype)
         reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
         raise DTypeMismatch(
             explain(op, [reason], given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first")
@@ -103,12 +106,13 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     return float(value)
 
 
-def _in_range(op: str, tensor: AnyTensor, value: int) -> int:
-    limits = np.iinfo(tensor.primitive.dtype)
+def check_range(op: str, value: int, dtype: np.dtype[Any]) -> int:
+    """A whole number that an Int dtype can hold. Raises DTypeMismatch for another one."""
+    limits = np.iinfo(dtype)
     if limits.min <= value <= limits.max:
         return value
-    reason = f"{value} is not from {limits.min} to {limits.max}"
-    raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="use a wider dtype"))
+    reason = f"{value} is not from {limits.min} to {limits.max}, so {dtype.name} cannot hold it"
+    raise DTypeMismatch(explain(op, [reason], hint="use a wider dtype"))
 
 
 def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 import numpy as np
 
 from .base import B, D, K, TensorBase
-from .checks import check_device
+from .checks import check_device, check_range
 from .data import TensorData, host_array
 from .distribution import AnyDistribution
-from .dtype import Float, Int, to_dtype
+from .dtype import Bool, DType, Float, Int, to_dtype
 from .errors import DTypeMismatch, ShapeError, explain
 from .shape import D1, D2, D3, D4, MAX_RANK, Shape
 
@@ -144,20 +144,27 @@ class Creation(TensorBase[B, D, K]):
 
 
 def _checked_shape(op: str, shape: Shape) -> Shape:
-    sizes = tuple(shape)
+    sizes: Any = tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if not 1 <= len(sizes) <= MAX_RANK or any(not isinstance(size, (int, np.integer)) or size < 0 for size in sizes):
-        reason = f"a shape has from 1 to {MAX_RANK} whole numbers, each 0 or more"
-        raise ShapeError(explain(op, [reason], given={"shape": shape}))
+        reason = f"a shape is a tuple of 1 to {MAX_RANK} whole numbers, each 0 or more"
+        raise ShapeError(explain(op, [reason], given={"shape": shape}, hint="write (3,) for one dim of size 3"))
     return tuple(int(size) for size in sizes)
 
 
 def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str | None) -> Tensor[Any, Any, Any]:
     check_device(op, device)
     target = to_dtype(dtype) if dtype else device.float_dtype
-    if target.kind is not Float and value != int(value):
-        raise DTypeMismatch(explain(op, [f"{value!r} is not a value of {target}"]))
-    number = float(value) if target.kind is Float else int(value)
+    number = _as_kind(op, value, target)
     return _tensor(device.backend.full(_checked_shape(op, shape), number, target, device), device)
+
+
+def _as_kind(op: str, value: float, dtype: DType) -> float | int:
+    """A Python number as one of a dtype; raises DTypeMismatch where it would change."""
+    if dtype.kind is Float:
+        return float(value)
+    if not np.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
+        raise DTypeMismatch(explain(op, [f"{value!r} is not a value of {dtype}"]))
+    return bool(value) if dtype.kind is Bool else check_range(op, int(value), np.dtype(dtype))
 
 
 def _filled_with(op: str, value: float) -> Any:

@@ -88,7 +88,20 @@ def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
     array = np.atleast_1d(_plain_array(values.values if isinstance(values, TensorData) else values))
     if array.ndim > MAX_RANK:
         raise ShapeError(explain("from_data", [f"the rank {array.ndim} is over {MAX_RANK}"]))
-    return array.astype(target or array.dtype.newbyteorder("="), copy=False)
+    if target is not None and target.kind != "f":
+        return _unchanged(array, target)
+    with np.errstate(all="ignore"):  # a number too large for a float format is inf there
+        return array.astype(target or array.dtype.newbyteorder("="), copy=False)
+
+
+def _unchanged(array: np.ndarray[Any, Any], target: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Values in an Int or Bool dtype, which must hold each of them exactly."""
+    with np.errstate(all="ignore"):
+        converted = array.astype(target, copy=False)
+    if not np.array_equal(converted, array):
+        reason = f"{target.name} cannot hold every value: some would change"
+        raise DTypeMismatch(explain("from_data", [reason], hint="use another dtype, or round a Float tensor"))
+    return converted
 
 
 def _plain_array(values: Any) -> np.ndarray[Any, Any]:

@@ -28,5 +28,22 @@ def _data_lines(tensor: TensorBase[Any, Any, Any]) -> list[str]:
     if not tensor.backend.has_values:
         return ["  data:    none, this backend keeps shapes only"]
     values = tensor.backend.to_numpy(tensor.primitive)
-    text = np.array2string(values, precision=4, suppress_small=False, separator=", ", threshold=200, prefix="    ")
+    with np.printoptions(**_OPTIONS):
+        text = np.array2string(values, separator=", ", prefix="    ")
     return ["  data:", f"    {text}"]
+
+
+# Every option, so that the caller's own settings do not show.
+_OPTIONS: Any = {
+    "precision": 4,
+    "threshold": 200,
+    "edgeitems": 3,
+    "linewidth": 100,
+    "suppress": False,
+    "nanstr": "nan",
+    "infstr": "inf",
+    "sign": "-",
+    "floatmode": "maxprec",
+    "formatter": None,
+    "legacy": False,
+}

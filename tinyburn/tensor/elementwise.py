@@ -87,10 +87,15 @@ class Elementwise(TensorBase[B, D, K]):
         return self._new(self.device.backend.sub(self._operand("sub", other), self.primitive))
 
     def __rtruediv__(self, other: float) -> Tensor[B, D, K]:
-        return self._new(self.device.backend.div(self._operand("div", other), self._of_kind("div", "float")))
+        array = self._of_kind("div", "float")
+        return self._new(self.device.backend.div(self._operand("div", other), array))
+
+    def __rmod__(self, other: float) -> Tensor[B, D, K]:
+        return self._new(self.device.backend.remainder(self._operand("remainder", other), self.primitive))
 
     def __rpow__(self, other: float) -> Tensor[B, D, K]:
-        return self._new(self.device.backend.powf(self._operand("powf", other), self._of_kind("powf", "float")))
+        array = self._of_kind("powf", "float")
+        return self._new(self.device.backend.powf(self._operand("powf", other), array))
 
     # Functions of one number
 
@@ -209,6 +214,8 @@ class Elementwise(TensorBase[B, D, K]):
     def mask_where(self, mask: Tensor[B, D, Bool], value: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """``value`` where the mask is True, else this tensor."""
         other = self._operand("mask_where", value)
+        if isinstance(value, TensorBase):
+            checks.check_operands("mask_where", mask, value, dtype=False)
         return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_where", mask), other))
 
     def mask_fill(self, mask: Tensor[B, D, Bool], value: float) -> Tensor[B, D, K]:
@@ -217,6 +224,8 @@ class Elementwise(TensorBase[B, D, K]):
         return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_fill", mask), number))
 
     def _mask(self, op: str, mask: Tensor[B, D, Bool]) -> Any:
+        if not isinstance(mask, TensorBase):
+            raise checks.reject_operand(op, self, mask)
         checks.check_operands(op, self, mask, dtype=False)
         return mask._of_kind(op, "bool")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as index_of
 from types import EllipsisType
 from typing import TypeAlias
 
@@ -34,15 +35,22 @@ def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slic
 
 def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
     if isinstance(part, slice):
-        if part.step is not None and part.step < 1:
-            raise ShapeError(explain(op, [f"the step {part.step} of dim {dim} is not positive"]))
-        start, stop, step = part.indices(size)
-        return slice(start, max(start, stop), step)
-    if not isinstance(part, int) or isinstance(part, bool):
+        return _bounded_slice(op, part, dim, size)
+    if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
         reason = f"{type(part).__name__} is neither a slice nor an int"
-        raise ShapeError(
-            explain(op, [reason], hint="use gather() or select() for a tensor of indices, mask_where() for a mask")
-        )
+        hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
+        raise ShapeError(explain(op, [reason], hint=hint))
+    part = index_of(part)
     if not -size <= part < size:
         raise ShapeError(explain(op, [f"index {part} is outside dim {dim}, of size {size}"]))
     return slice(part % size, part % size + 1, 1)
+
+
+def _bounded_slice(op: str, part: slice, dim: int, size: int) -> slice:
+    try:
+        start, stop, step = part.indices(size)
+    except (TypeError, ValueError):
+        raise ShapeError(explain(op, [f"the bounds and the step of {part} are not whole numbers"])) from None
+    if step < 1:
+        raise ShapeError(explain(op, [f"the step {step} of dim {dim} is not positive"]))
+    return slice(start, max(start, stop), step)

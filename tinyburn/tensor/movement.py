@@ -127,9 +127,10 @@ class Movement(TensorBase[B, D, K]):
     def expand(self, shape: Shape) -> Tensor[B, D, K]:
         """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""
         mine = self.primitive.shape
+        shape = tuple(shape)
         if -1 in shape and len(shape) == len(mine):
             shape = tuple(m if n == -1 else n for m, n in zip(mine, shape, strict=True))
-        if len(shape) != len(mine) or [1 for m, n in zip(mine, shape, strict=True) if m not in (1, n)]:
+        if len(shape) != len(mine) or [1 for m, n in zip(mine, shape, strict=True) if n < 0 or m not in (1, n)]:
             reason = "only a dim of size 1 can be repeated, and the rank stays"
             raise ShapeError(explain("expand", [reason], given={"from": mine, "to": shape}))
         return self._new(self.device.backend.expand(self.primitive, shape))

@@ -41,6 +41,12 @@ class Reduction(TensorBase[B, D, K]):
         self._not_empty("mean", range(self.rank))
         return self._new(self.device.backend.mean(self._of_kind("mean", "float")))
 
+    def mean_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
+        """The average along several dims."""
+        array = self._of_kind("mean_dims", "float")
+        self._not_empty("mean_dims", places := normalize_dims("mean_dims", dims, self.shape))
+        return self._new(self.device.backend.mean_dims(array, places))
+
     def mean_dim(self, dim: int) -> Tensor[B, D, K]:
         """The average along one dim."""
         return self._new(self.device.backend.mean_dims(self._of_kind("mean_dim", "float"), self._dims("mean_dim", dim)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Literal, TypeAlias
 
 from .errors import ShapeError, explain
@@ -94,9 +95,17 @@ def is_contiguous(shape: Shape, strides: Sequence[int]) -> bool:
     return all(size == 1 or a == b for size, a, b in zip(shape, strides, expected, strict=True))
 
 
+def _whole_numbers(op: str, shape: Sequence[int]) -> Shape:
+    try:
+        return tuple([index(size) for size in shape])
+    except TypeError:
+        reason = f"{shape!r} is not a tuple of whole numbers"
+        raise ShapeError(explain(op, [reason], hint="write (3,) for one dim of size 3")) from None
+
+
 def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
     """Fills in the one dim given as -1, and checks that no element is lost or made."""
-    total, sizes = num_elements(old), tuple(new)
+    total, sizes = num_elements(old), _whole_numbers(op, new)
     if min(sizes, default=-1) >= 0 and len(sizes) <= MAX_RANK and num_elements(sizes) == total:
         return sizes
     known = num_elements(tuple(size for size in sizes if size != -1))

@@ -79,6 +79,8 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             raise BackendMismatch(
                 explain("conversion to a NumPy array", [reason], hint="call .into_data() or .to_numpy()")
             )
+        if copy is False:
+            raise ValueError("a tensor only gives out copies, so that its values cannot change; leave copy=False out")
         return np.asarray(self.to_numpy(), dtype=dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -101,6 +103,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     def to_device(self, device: Device[B2]) -> Tensor[B2, D, K]:
         """The values on another device or backend: the only way there. The copy is a constant for autodiff."""
+        checks.check_device("to_device", device)
         if device == self.device:
             return cast("Tensor[B2, D, K]", self)
         data = self.into_data()

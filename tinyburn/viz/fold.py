@@ -7,7 +7,6 @@ other in a circle. What a box stands for is said on it: nothing is left out in s
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 from .formula import count
@@ -144,7 +143,7 @@ def _repeat(graph: Graph, boxes: list[Box], period: int, times: int) -> Box:
     names = [box.label or graph.items[box.items[0]].op for box in boxes[:period]]
     ends = [box.label or graph.items[box.items[0]].op for box in boxes[-period:]]
     ranges = [name if name == end else f"{name} … {end.rsplit('.', 1)[-1]}" for name, end in zip(names, ends, strict=True)]
-    return Box("repeat", numbers, (), f"{count(times, '')}more: {', '.join(ranges)}")
+    return Box("repeat", numbers, (), f"{times:,} more: ".replace(",", " ") + ", ".join(ranges))
 
 
 # Neighbours
@@ -172,9 +171,11 @@ def _with_leaves(graph: Graph, boxes: list[Box]) -> list[Box]:
             users.setdefault(parent, {})[box_of[number]] = None
     inside: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
+    is_crowded = sum(len(places) > 1 for leaf, places in users.items() if not graph.items[leaf].is_operation) > LIMIT
     for leaf in graph.leaves:
         places = list(users.get(leaf, {0: None}))
-        is_inside = bool(boxes) and _hides(boxes[places[0]], graph.items[leaf], len(places))
+        shared = len(places) > 1 and not is_crowded
+        is_inside = bool(boxes) and not shared and _hides(boxes[min(places)], graph.items[leaf])
         (inside if is_inside else before).setdefault(min(places), []).append(leaf)
     result: list[Box] = []
     for place, box in enumerate(boxes):
@@ -183,11 +184,9 @@ def _with_leaves(graph: Graph, boxes: list[Box]) -> list[Box]:
     return result or [Box("item", (leaf,)) for leaf in graph.leaves]
 
 
-def _hides(box: Box, leaf: Item, users: int) -> bool:
-    """A module hides its own parameters; a repeat or a stretch hides all that only it uses, and unnamed constants."""
-    if box.kind == "item" or users > 1:
-        return False
-    return box.kind != "module" or leaf.gets_gradient
+def _hides(box: Box, leaf: Item) -> bool:
+    """A module hides its own parameters and shows what comes from outside; a repeat or a stretch hides everything."""
+    return leaf.gets_gradient if box.kind == "module" else box.kind != "item"
 
 
 def _drawn(graph: Graph, boxes: list[Box]) -> Drawn:
@@ -200,16 +199,14 @@ def _drawn(graph: Graph, boxes: list[Box]) -> Drawn:
         for parent in item.parents:
             if box_of[parent] != box_of[number]:
                 edges[box_of[parent], box_of[number]] = None
-    hidden = Counter(box.kind for box in boxes)
-    return Drawn(tuple(boxes), tuple(edges), tuple(box_of), _note(graph, boxes, hidden))
+    return Drawn(tuple(boxes), tuple(edges), tuple(box_of), _note(graph, boxes))
 
 
-def _note(graph: Graph, boxes: list[Box], hidden: Counter[str]) -> str:
-    shown = sum(box.kind == "item" for box in boxes)
-    if shown == len(graph.items):
+def _note(graph: Graph, boxes: list[Box]) -> str:
+    """What is not shown one by one."""
+    folded = [box for box in boxes if box.kind != "item"]
+    inside = sum(len(box.items) + len(box.leaves) for box in folded)
+    if not folded:
         return ""
-    kinds = [(hidden["module"], "module"), (hidden["repeat"], "repeated part"), (hidden["stretch"], "stretch")]
-    folded = ", ".join(count(number, noun) for number, noun in kinds if number)
-    folded = folded.replace("stretchs", "stretches")
-    inside = len(graph.items) - shown
-    return f"{shown} of {count(len(graph.items), 'node')} drawn one by one; {inside:,} are in ".replace(",", " ") + folded
+    hidden = f"{count(inside, 'node')} of {count(len(graph.items), '')}".rstrip("s ")
+    return f"{hidden} are not drawn one by one, but in {len(folded)} of the {len(boxes)} boxes"

@@ -9,9 +9,10 @@ from tinyburn.backend import Category
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.text import amount, table
 
+from .columns import Column, columns_of, peak_of, present_in
 from .palette import MARKS
 from .picture import Picture
-from .strip import Column, columns_of, draw_strip, peak_of, present_in
+from .strip import draw_strip
 
 MAX_ROWS = 60
 """Of the table of operations; a longer one is folded."""
@@ -43,7 +44,7 @@ def title_of(columns: Sequence[Column], planned: Sequence[Column]) -> str:
 def _gradients_at(peak: Column, columns: Sequence[Column]) -> str:
     if peak.totals[Category.GRADIENT]:
         return f"{amount(peak.totals[Category.GRADIENT])} of it are gradients"
-    alive = [column.first for column in columns if column.totals[Category.GRADIENT]]
+    alive = [column.first for column in columns if column.has_gradient]
     if not alive:
         return "no gradient is ever alive"
     return "no gradient is alive yet" if alive[0] > peak.first else "no gradient is alive then"

@@ -1,4 +1,4 @@
-"""The memory strip's columns, read from an event log, and the drawing of them."""
+"""The drawing of the memory strip: columns of stacked categories, the phases below, the peak and the plan over them."""
 
 from __future__ import annotations
 
@@ -7,114 +7,20 @@ from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 
-from tinyburn.backend import Category, EventLog
-from tinyburn.memory.timeline import SETUP, Step, Totals, walk
+from tinyburn.backend import Category
 from tinyburn.text import amount
 
 from . import svg
+from .columns import MAX_PHASES, ORDER, Column, merged, peak_of, phases_of, present_in, run_length
 from .palette import MARKS
 
-ORDER = (
-    Category.PARAMETER,
-    Category.OPTIMIZER,
-    Category.INPUT,
-    Category.ACTIVATION,
-    Category.GRADIENT,
-    Category.OUTPUT,
-    Category.TEMPORARY,
-    Category.UNKNOWN,
-)
-"""From the bottom of the stack to its top: what lives longest lies lowest, as a level floor for the rest."""
-
-MAX_COLUMNS = 200  # with more operations, runs of them share a column
 MAX_NAMES = 40  # columns that are wide enough for a name below
-MAX_PHASES = 60  # that are told apart
 
 LEFT, TOP, WIDTH, HEIGHT = 76, 64, 620, 240
 """The plot inside the picture, in pixels."""
 LEGEND_WIDTH = 190
-
-
-@dataclass(frozen=True)
-class Column:
-    """One operation, or a run of several, at the moment when most bytes were alive in it.
-
-    Attributes:
-        first, last: the numbers of its operations; 0 is what was made before the first one.
-        step: the operation of that moment.
-        totals: bytes by category at that moment.
-    """
-
-    first: int
-    last: int
-    step: Step
-    totals: Totals
-
-    @property
-    def total(self) -> int:
-        return sum(self.totals)
-
-
-def columns_of(log: EventLog) -> list[Column]:
-    """One column for each operation, in order, after one for what was made before the first.
-
-    Several moments of an operation can be equally large. The last of them counts: by then the result has got its
-    category, since a save or a gradient is noted after the allocation.
-    """
-    moments: list[tuple[Step, Totals]] = []
-    current: Step | None = None
-    most = 0
-    for _, step, totals in walk(log):
-        size = sum(totals)
-        if step is not current:
-            moments.append((step, totals))
-        elif size >= most:
-            moments[-1] = step, totals
-        else:
-            continue
-        current, most = step, size
-    begin = 0 if moments and moments[0][0] is SETUP else 1
-    return [Column(number, number, *moment) for number, moment in enumerate(moments, begin)]
-
-
-def peak_of(columns: Sequence[Column]) -> Column:
-    """The first of the largest columns."""
-    return max(columns, key=lambda column: column.total)
-
-
-def phases_of(columns: Sequence[Column]) -> list[list[Column]]:
-    """The columns in runs of one phase."""
-    return [list(run) for _, run in groupby(columns, key=lambda column: column.step.phase)]
-
-
-def merged(columns: list[Column], length: int) -> list[Column]:
-    """Each run of ``length`` columns as one, which keeps the largest moment.
-
-    A run ends where a phase ends, unless there are so many phases that this would not make the strip shorter.
-    """
-    if length == 1:
-        return columns
-    phases = phases_of(columns)
-    groups = phases if len(phases) <= MAX_PHASES else [columns]
-    runs = [group[start : start + length] for group in groups for start in range(0, len(group), length)]
-    largest = [peak_of(run) for run in runs]
-    return [
-        Column(run[0].first, run[-1].last, column.step, column.totals)
-        for run, column in zip(runs, largest, strict=True)
-    ]
-
-
-def run_length(columns: Sequence[Column]) -> int:
-    """How many operations share a column, so that `MAX_COLUMNS` are enough for all."""
-    return max(1, -(-len(columns) // MAX_COLUMNS))
-
-
-def present_in(columns: Sequence[Column]) -> list[Category]:
-    """The categories that have any bytes anywhere, in the order of the stack."""
-    return [category for category in ORDER if any(column.totals[category] for column in columns)]
-
-
-# Drawing
+DASHES = 'fill="none" stroke-width="1.6" stroke-dasharray="5 3"'
+"""How a plan's line is drawn."""
 
 
 @dataclass(frozen=True)
@@ -134,37 +40,60 @@ class Scale:
     base: float
 
     def x(self, place: float) -> float:
+        """The left edge of a column."""
         return LEFT + self.width * place / max(self.count, 1)
 
     def y(self, size: int) -> float:
+        """The height of a number of bytes."""
         return self.base - HEIGHT * size / self.top
 
 
 def draw_strip(columns: list[Column], planned: list[Column], title: str) -> str:
     """The whole SVG."""
-    length = run_length(columns)
+    length = run_length(max(columns, planned, key=len))
     shown, foreseen = merged(columns, length), merged(planned, length)
     title_lines = wrap(title, 110)
-    highest = max((column.total for column in (*shown, *foreseen)), default=0)
-    base = TOP + svg.LINE * (len(title_lines) - 1) + HEIGHT
-    scale = Scale(len(shown), max(highest, 1), min(WIDTH, max(260, 36 * len(shown))), base)
+    scale = _scale_for(shown, foreseen, TOP + HEIGHT + svg.LINE * (len(title_lines) - 1))
     names = [column.step.op for column in shown] if len(shown) <= MAX_NAMES else []
-    note = [f"each column is the largest of up to {length} operations"] if length > 1 else []
-    bottom = base + 34 + 0.71 * max([svg.text_width(name) for name in names], default=0) + svg.LINE * len(note)
+    below = scale.base + 34 + max([0.71 * svg.text_width(name) for name in names], default=0)
+    notes = _notes(shown, length, scale)
     body = [svg.text(12, 22 + svg.LINE * row, line, "ink title") for row, line in enumerate(title_lines)]
-    body += _ticks(scale)
-    for category in present_in(shown):
-        body += _area(category, shown, scale)
-    body += _letters(shown, scale)
-    body += _plan_line(foreseen, scale)
-    body += _phases(shown, scale)
-    body += [_name(name, scale.x(place + 0.5), base) for place, name in enumerate(names)]
-    body += _peak(shown, scale)
+    body += _plot(shown, foreseen, scale)
+    body += [_name(name, scale.x(place + 0.5), scale.base) for place, name in enumerate(names)]
     body += _legend(shown, foreseen, scale)
-    body += [svg.text(LEFT, bottom - 8, line, "soft") for line in note]
+    body += [svg.text(LEFT, below + svg.LINE * row + 10, note, "soft") for row, note in enumerate(notes)]
     width = max(scale.x(scale.count) + LEGEND_WIDTH + 36, 24 + max(len(line) for line in title_lines) * 7.9)
     halo = ".halo{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
-    return svg.page(width, max(bottom, base + 40), title, body, style=halo)
+    return svg.page(width, below + svg.LINE * len(notes) + 12, title, body, style=halo)
+
+
+def _scale_for(columns: Sequence[Column], planned: Sequence[Column], base: float) -> Scale:
+    """Room for the larger of the two peaks; a few columns are wider than many, and never more than the plot."""
+    highest = max((column.total for column in (*columns, *planned)), default=0)
+    return Scale(len(columns), max(highest, 1), min(WIDTH, max(260, 36 * len(columns))), base)
+
+
+def _plot(columns: list[Column], planned: Sequence[Column], scale: Scale) -> list[str]:
+    """Everything over the columns, from the back to the front."""
+    present = present_in([*columns, *planned])
+    return [
+        *(_ticks(scale) if present else []),
+        *(_area(category, columns, scale) for category in present_in(columns)),
+        *_plan_line(planned, scale),
+        *_phases(columns, scale),
+        *_peak(columns, scale),
+        *_letters(columns, scale),
+    ]
+
+
+def _notes(columns: Sequence[Column], length: int, scale: Scale) -> list[str]:
+    """What a reader has to know about the columns and the names below them."""
+    notes = [f"each column is the largest of up to {length} operations"] if length > 1 else []
+    phases = phases_of(columns)
+    if len(phases) > MAX_PHASES:
+        return [*notes, f"the names of {len(phases)} phases are left out"]
+    names = {run[0].step.phase: None for run in phases if _label_of(run, scale) != run[0].step.phase}
+    return [*notes, " · ".join(f"{name[0]} {name}" for name in names)] if names else notes
 
 
 def _ticks(scale: Scale) -> list[str]:
@@ -178,27 +107,28 @@ def _ticks(scale: Scale) -> list[str]:
         svg.path(f"M{LEFT - 4} {svg.number(scale.y(size))}H{svg.number(right)}", "line", 'stroke-opacity=".45"')
         for size in marks
     ]
-    return lines + [svg.text(LEFT - 8, scale.y(size) + 4, short_amount(size), "soft", "end") for size in marks]
+    divisor, unit = _unit_of(step)
+    labels = [f"{amount(size // divisor).removesuffix('B')}{unit}" if size else "0" for size in marks]
+    texts = zip(labels, marks, strict=True)
+    return lines + [svg.text(LEFT - 8, scale.y(size) + 4, label, "soft", "end") for label, size in texts]
 
 
-def short_amount(size: int) -> str:
-    """A round number of bytes in the largest unit that keeps it whole: ``20 kB``, with k for 1 000."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if size % 1000 or size == 0 or unit == "TB":
+def _unit_of(step: int) -> tuple[int, str]:
+    """The largest unit in which every multiple of ``step`` bytes is whole; k stands for 1 000."""
+    divisor, unit = 1, "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if step % (divisor * 1000):
             break
-        size //= 1000
-    return amount(size).removesuffix("B") + unit
+        divisor, unit = divisor * 1000, larger
+    return divisor, unit
 
 
-def _area(category: Category, columns: Sequence[Column], scale: Scale) -> list[str]:
-    """One shape for each run of columns in which the category has any bytes."""
-    shapes = []
-    for has_bytes, run in groupby(range(len(columns)), key=lambda place: columns[place].totals[category] > 0):
-        places = list(run)
-        if has_bytes:
-            shapes.append(_outline(category, places, columns, scale))
-    letter = MARKS[category].letter
-    return [svg.path("".join(shapes), "gap", f'fill="{svg.fill_of(letter)}"')]
+def _area(category: Category, columns: Sequence[Column], scale: Scale) -> str:
+    """A shape for each run of columns in which the category has any bytes."""
+    runs = groupby(range(len(columns)), key=lambda place: columns[place].totals[category] > 0)
+    shapes = [_outline(category, list(run), columns, scale) for has_bytes, run in runs if has_bytes]
+    fill = svg.fill_of(MARKS[category].letter)
+    return svg.path("".join(shapes), "gap", f'fill="{fill}" stroke-width=".5"')
 
 
 def _outline(category: Category, places: list[int], columns: Sequence[Column], scale: Scale) -> str:
@@ -218,22 +148,27 @@ def _band(category: Category, column: Column) -> tuple[int, int]:
 
 
 def _letters(columns: Sequence[Column], scale: Scale) -> list[str]:
-    """Each category's letter, in the first of its highest places, if that is large enough to hold it."""
-    if not columns:
-        return []
-    across = min(len(columns), max(1, round(14 * scale.count / scale.width)))  # columns under one letter
+    """Each category's letter in the middle of its widest high place, if that is large enough to hold it."""
+    across = max(1, round(14 * scale.count / scale.width))  # columns under one letter
     drawn = []
     for category in present_in(columns):
         bands = [_band(category, column) for column in columns]
         windows = [bands[start : start + across] for start in range(len(bands) - across + 1)]
         inside = [(max(low for low, _ in window), min(high for _, high in window)) for window in windows]
-        start, (low, high) = max(enumerate(inside), key=lambda item: item[1][1] - item[1][0])
+        start = _middle_of_widest([high - low for low, high in inside])
+        low, high = inside[start] if inside else (0, 0)
         if scale.y(low) - scale.y(high) >= 13:
-            middle = (scale.y(low) + scale.y(high)) / 2 + 4
-            drawn.append(
-                svg.text(scale.x(start + across / 2), middle, MARKS[category].letter, "ink bold gap halo", "middle")
-            )
+            x, y = scale.x(start + across / 2), (scale.y(low) + scale.y(high)) / 2 + 4
+            drawn.append(svg.text(x, y, MARKS[category].letter, "ink bold gap halo", "middle"))
     return drawn
+
+
+def _middle_of_widest(heights: list[int]) -> int:
+    """The middle of the longest run of places that have at least three quarters of the greatest height."""
+    limit = max(heights, default=0) * 3
+    runs = [list(run) for high, run in groupby(range(len(heights)), lambda at: heights[at] * 4 >= limit) if high]
+    longest = max(runs, key=len, default=[0])
+    return longest[len(longest) // 2]
 
 
 def _plan_line(planned: Sequence[Column], scale: Scale) -> list[str]:
@@ -246,33 +181,33 @@ def _plan_line(planned: Sequence[Column], scale: Scale) -> list[str]:
     )
     line = f"M{LEFT} {svg.number(own.base)}{steps}V{svg.number(own.base)}"
     wide = svg.path(line, "gap", 'fill="none" stroke-width="4"')
-    return [wide, svg.path(line, "rule", 'fill="none" stroke-width="1.6" stroke-dasharray="5 3"')]
+    return [wide, svg.path(line, "rule", DASHES)]
 
 
-def _phases(columns: list[Column], scale: Scale) -> list[str]:
+def _phases(columns: Sequence[Column], scale: Scale) -> list[str]:
     """The axis, a mark where each phase begins, and the phases' names as far as there is room."""
-    base, right = scale.base, scale.x(scale.count)
-    drawn = [svg.path(f"M{LEFT} {svg.number(base)}H{svg.number(right)}", "rule")]
+    base = scale.base
+    drawn = [svg.path(f"M{LEFT} {svg.number(base)}H{svg.number(scale.x(scale.count))}", "rule")]
     phases = phases_of(columns)
-    if len(phases) > MAX_PHASES:
-        return [*drawn, svg.text(LEFT, base + 17, f"{len(phases)} phases, too many to name", "soft")]
     place = 0
-    for run in phases:
-        start, end = scale.x(place), scale.x(place + len(run))
-        drawn.append(
-            svg.path(f"M{svg.number(start)} {svg.number(scale.base - HEIGHT)}V{svg.number(base + 22)}", "line")
-        )
-        name = run[0].step.phase
-        name = name if svg.text_width(name) < end - start - 4 else name[0]
-        if svg.text_width(name) < end - start:
-            drawn.append(svg.text((start + end) / 2, base + 16, name, "soft bold", "middle"))
+    for run in phases if len(phases) <= MAX_PHASES else []:
+        start, middle = scale.x(place), scale.x(place + len(run) / 2)
+        drawn.append(svg.path(f"M{svg.number(start)} {svg.number(base - HEIGHT)}V{svg.number(base + 22)}", "line"))
+        drawn.append(svg.text(middle, base + 16, _label_of(run, scale), "soft bold", "middle"))
         place += len(run)
     return drawn
 
 
+def _label_of(run: Sequence[Column], scale: Scale) -> str:
+    """A phase's name, or its first letter where there is no room for more."""
+    phase = run[0].step.phase
+    return phase if svg.text_width(phase) + 3 < scale.x(len(run)) - scale.x(0) else phase[0]
+
+
 def _name(name: str, x: float, base: float) -> str:
     """An operation's name below its column, leaning so that neighbours do not touch."""
-    return f'<g transform="translate({svg.number(x)} {svg.number(base + 34)}) rotate(-45)">{svg.text(0, 0, name, "ink", "end")}</g>'
+    place = f"translate({svg.number(x + 4)} {svg.number(base + 34)}) rotate(-45)"
+    return f'<g transform="{place}">{svg.text(0, 0, name, "ink", "end")}</g>'
 
 
 def _peak(columns: list[Column], scale: Scale) -> list[str]:
@@ -291,6 +226,8 @@ def _peak(columns: list[Column], scale: Scale) -> list[str]:
 
 def _legend(columns: Sequence[Column], planned: Sequence[Column], scale: Scale) -> list[str]:
     """The categories in the order of the stack, with their bytes at the peak."""
+    if not present_in([*columns, *planned]):
+        return []
     left = scale.x(scale.count) + 24
     y = scale.base - HEIGHT + 10
     drawn = [svg.text(left, y, "bytes at the peak", "soft")]
@@ -305,9 +242,7 @@ def _legend(columns: Sequence[Column], planned: Sequence[Column], scale: Scale) 
         drawn.append(svg.text(left + LEGEND_WIDTH, y, size, "ink", "end"))
     if planned:
         y += 24
-        drawn.append(
-            svg.path(f"M{svg.number(left)} {svg.number(y - 4)}h28", "rule", 'stroke-width="1.6" stroke-dasharray="5 3"')
-        )
+        drawn.append(svg.path(f"M{svg.number(left)} {svg.number(y - 4)}h28", "rule", DASHES))
         drawn.append(svg.text(left + 34, y, "planned", "ink"))
         drawn.append(svg.text(left + LEGEND_WIDTH, y, amount(peak_of(planned).total), "ink", "end"))
     return drawn

@@ -30,13 +30,20 @@ def text_width(text: str) -> float:
 
 def text(x: float, y: float, content: str, style: str = "ink", anchor: str = "start") -> str:
     """One line of text, its baseline at y. ``style`` is a list of CSS classes."""
-    return f'<text x="{number(x)}" y="{number(y)}" class="{style}" text-anchor="{anchor}">{escape(content)}</text>'
+    at = f'x="{number(x)}" y="{number(y)}"' + (f' text-anchor="{anchor}"' if anchor != "start" else "")
+    return f'<text {at} class="{style}">{escape(_printable(content))}</text>'
 
 
-def rect(x: float, y: float, width: float, height: float, style: str, radius: float = 0) -> str:
+def _printable(content: str) -> str:
+    """XML has no form at all for control characters, and a name in a model can hold one."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in content)
+
+
+def rect(x: float, y: float, width: float, height: float, style: str, radius: float = 0, extra: str = "") -> str:
     corner = f' rx="{number(radius)}"' if radius else ""
     size = f'width="{number(width)}" height="{number(height)}"'
-    return f'<rect x="{number(x)}" y="{number(y)}" {size}{corner} class="{style}"/>'
+    more = f" {extra}" if extra else ""
+    return f'<rect x="{number(x)}" y="{number(y)}" {size}{corner} class="{style}"{more}/>'
 
 
 def path(commands: str, style: str, extra: str = "") -> str:
@@ -48,7 +55,7 @@ def page(width: float, height: float, title: str, body: Iterable[str], definitio
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-        f"<title>{escape(title)}</title>",
+        f"<title>{escape(_printable(title))}</title>",
         f"<style>{_STYLE}{style}</style>",
         f"<defs>{_HATCHES}{definitions}</defs>",
         rect(0, 0, width, height, "paper"),

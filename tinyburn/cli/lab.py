@@ -1,0 +1,38 @@
+"""`tinyburn lab`: JupyterLab at the first page of the course.
+
+Nothing is marked as trusted here. The pictures show without it, and a notebook from somewhere else must not get it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .course import FIRST_PAGE, course_folder
+from .errors import need
+
+
+def lab(port: int, *, browser: bool) -> int:
+    """Runs JupyterLab in this process until it is stopped. If the port is taken, Jupyter takes the next free one."""
+    need("jupyterlab", "lab", "tinyburn lab")
+    # A kernel of the same name in the home folder may belong to another Python, without tinyburn.
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    from jupyterlab.labapp import LabApp
+
+    folder = course_folder()
+    print(f"The course is in {folder}", flush=True)
+    words = [
+        f"--ServerApp.root_dir={folder}",
+        f"--LabApp.default_url=/lab/tree/{FIRST_PAGE}",
+        f"--port={port}",
+        "--LabApp.news_url=None",  # no question about news before the first page is read
+    ]
+    if not browser:
+        words.append("--no-browser")
+    if _is_root():
+        words.append("--allow-root")  # as in a container; the server listens on this machine only
+    LabApp.launch_instance(argv=words)
+    return 0
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

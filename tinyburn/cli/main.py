@@ -1,0 +1,108 @@
+"""The words that the command understands. Each command has a file of its own, loaded only when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from .errors import CommandError
+
+_EXIT_CODES = "exit codes: 0 all is well; 1 something failed, the message says what; 2 the command was not understood"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code. ``arguments`` are the words after ``tinyburn``."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except CommandError as error:
+        print(f"tinyburn: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130  # what a shell expects after Ctrl-C
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "lab":
+        from .lab import lab
+
+        return lab(options.port, browser=options.browser)
+    if options.command == "devices":
+        from .devices import devices
+
+        return devices()
+    from .notebooks import notebooks
+
+    return notebooks(options.action, options.files, options.timeout)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tinyburn",
+        description="A deep-learning framework small enough to read, and the course that explains it.",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"tinyburn {version('tinyburn')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_lab(commands)
+    commands.add_parser(
+        "devices",
+        help="list the backends and devices that work here, and why the others do not",
+        description="List the backends and devices that work on this machine, and why the others do not.",
+    )
+    _add_notebooks(commands)
+    return parser
+
+
+def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    lab = commands.add_parser(
+        "lab",
+        help="open the course in JupyterLab",
+        description="Open the course in JupyterLab, at its first page. Press Ctrl-C twice in this terminal to stop it.",
+    )
+    lab.add_argument(
+        "--port",
+        type=_port,
+        default=8888,
+        help="the port to listen on; if it is taken, the next free one (default: 8888)",
+    )
+    lab.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="print the address and do not open a browser"
+    )
+
+
+def _add_notebooks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    notebooks = commands.add_parser("notebooks", help="regenerate the notebooks, or prove them up to date")
+    actions = notebooks.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for action, about in {
+        "run": "execute notebooks and store what they show: the same bytes each time",
+        "check": "execute notebooks and compare with what is stored; write nothing",
+    }.items():
+        parser = actions.add_parser(action, help=about, description=about)
+        parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: every notebook of the course")
+        parser.add_argument(
+            "--timeout",
+            type=_seconds,
+            default=120.0,
+            metavar="S",
+            help="the longest time for one cell, in seconds (default: 120)",
+        )
+
+
+def _port(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= 65535):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a port: a whole number from 1 to 65535")
+    return int(word)
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds greater than 0")
+    return seconds

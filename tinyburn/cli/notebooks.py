@@ -1,0 +1,78 @@
+"""`tinyburn notebooks`: what a notebook stores is what its code shows, and one command proves it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .course import course_folder
+from .errors import CommandError, need
+
+_DIFF_LINES = 20
+_DIFF_WIDTH = 160
+
+
+def notebooks(action: str, files: Sequence[Path], timeout: float) -> int:
+    """Runs or checks each file, tells about each one, and goes on after a failure. Returns the exit code.
+
+    ``timeout`` is in seconds, for one cell.
+    """
+    need("nbclient", "test", f"tinyburn notebooks {action}")
+    do: Callable[[Path, float], str] = run if action == "run" else check
+    failed = 0
+    for path in files or sorted(course_folder().glob("*.ipynb")):
+        try:
+            print(f"{path}: {do(path, timeout)}", flush=True)
+        except CommandError as error:
+            failed += 1
+            print(f"tinyburn: {path}: {error}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+def run(path: Path, timeout: float) -> str:
+    """Executes a notebook and stores the result, if it differs. A notebook that fails stays as it is on disk."""
+    from .document import write
+
+    stored, fresh = _stored_and_fresh(path, timeout)
+    if stored == fresh:
+        return "unchanged"
+    write(path, fresh)
+    return "written"
+
+
+def check(path: Path, timeout: float) -> str:
+    """Executes a notebook in memory. Raises CommandError, with the first differences, if another text is stored.
+
+    A bitmap may differ: each version of matplotlib draws its own pixels.
+    """
+    stored, fresh = (_without_bitmaps(text) for text in _stored_and_fresh(path, timeout))
+    if stored != fresh:
+        raise CommandError(f"not up to date; `tinyburn notebooks run` would change it\n{_short_diff(stored, fresh)}")
+    return "up to date"
+
+
+def _stored_and_fresh(path: Path, timeout: float) -> tuple[str, str]:
+    from .document import parse, read, serialise
+    from .execute import execute
+    from .normalise import normalise
+
+    stored = read(path)
+    notebook = parse(stored)
+    execute(notebook, path.parent, timeout)
+    normalise(notebook)
+    return stored, serialise(notebook)
+
+
+def _without_bitmaps(text: str) -> str:
+    return re.sub(r'("image/(?:png|jpeg)": )"[^"]*"', r'\1"…"', text)
+
+
+def _short_diff(stored: str, fresh: str) -> str:
+    lines = list(difflib.unified_diff(stored.split("\n"), fresh.split("\n"), "stored", "now", n=1, lineterm=""))
+    shown = [line[:_DIFF_WIDTH] for line in lines[:_DIFF_LINES]]
+    if len(lines) > _DIFF_LINES:
+        shown.append(f"… and {len(lines) - _DIFF_LINES} more lines")
+    return "\n".join(shown)

@@ -1,0 +1,152 @@
+"""The parts that the pictures of a graph share: a card for each box, arrows, a legend, and the sheet around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from .places import Point, Size
+from .svg import CHARACTER, LINE, fill_of, number, page, path, rect, text, text_width
+
+MARGIN = 16.0
+_PADDING = 8.0
+_BAND = 24.0  # the coloured band of a card and its letter
+_STACK = 4.0  # how far the cards behind the first one of a stack look out
+_LONGEST = 44  # characters in one line of a card
+_NARROWEST = 600.0  # a sheet, so that its title has room
+_TITLE_CHARACTER = 8.0
+
+STYLE = (
+    ".off{stroke-dasharray:5 3}.thick{stroke-width:2.4}.arrow{stroke-width:1.3}"
+    ".frame{stroke-width:1.8}"
+)
+ARROW = (
+    '<marker id="arrow" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto" markerUnits="userSpaceOnUse">'
+    '<path d="M0 0L9 4L0 8z" class="head"/></marker>'
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A box with text.
+
+    Attributes:
+        head: the start of the first line, in bold.
+        rest: how that line goes on.
+        under: the other lines, in a softer ink.
+        letter: its category in the palette, shown as a coloured band and as a letter; empty for none.
+        style: CSS classes of the frame.
+        stacked: drawn as a pile, for a box that stands for several.
+    """
+
+    head: str
+    rest: str = ""
+    under: tuple[str, ...] = ()
+    letter: str = ""
+    style: str = "box"
+    stacked: bool = False
+
+    @property
+    def size(self) -> Size:
+        widest = max(len(line) for line in (self._first, *self.under))
+        band = _BAND if self.letter else 0
+        pile = 2 * _STACK if self.stacked else 0
+        return widest * CHARACTER + 2 * _PADDING + band + pile, (1 + len(self.under)) * LINE + 12 + pile
+
+    @property
+    def _first(self) -> str:
+        return self.head + self.rest
+
+    def draw(self, x: float, y: float, width: float | None = None, height: float | None = None) -> list[str]:
+        """The card with its top left corner at (x, y); wider or higher than it needs if asked."""
+        pile = 2 * _STACK if self.stacked else 0
+        wide, high = (width or self.size[0]) - pile, (height or self.size[1]) - pile
+        parts = [rect(x + back, y + back, wide, high, "box", 3) for back in ((pile, pile / 2) if pile else ())]
+        parts.append(rect(x, y, wide, high, self.style, 3))
+        left = x + _PADDING
+        if self.letter:
+            parts.append(rect(x + 2, y + 2, 7, high - 4, "", 0, f'fill="{fill_of(self.letter)}"'))
+            parts.append(text(x + 17, y + 18, self.letter, "ink bold", "middle"))
+            left += _BAND
+        parts.append(text(left, y + 18, self.head, "ink bold"))
+        if self.rest:
+            parts.append(text(left + text_width(self.head), y + 18, self.rest))
+        return parts + [text(left, y + 18 + LINE * (n + 1), line, "soft") for n, line in enumerate(self.under)]
+
+
+def fit(head: str, rest: str) -> tuple[str, str]:
+    """The first line of a card, cut to what a card can hold."""
+    if len(head) > _LONGEST - 8:
+        head = head[: _LONGEST - 9] + "…"
+    room = _LONGEST - len(head)
+    return head, rest if len(rest) <= room else rest[: room - 1] + "…"
+
+
+def curve(points: Sequence[Point]) -> str:
+    """The commands of an SVG path along the points of a `Layout` route."""
+    start, *others = [f"{number(x)} {number(y)}" for x, y in points]
+    return f"M{start}C{' '.join(others)}"
+
+
+def arrow(points: Sequence[Point], is_dashed: bool = False) -> str:
+    style = "line arrow off" if is_dashed else "line arrow"
+    return path(curve(points), style, 'marker-end="url(#arrow)"')
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend: a piece of drawing, 26 pixels wide and 14 high, and what it means."""
+
+    swatch: str
+    meaning: str
+
+
+def card_key(meaning: str, style: str, letter: str = "") -> Key:
+    band = rect(2, 2, 6, 10, "", 0, f'fill="{fill_of(letter)}"') + text(17, 11, letter, "ink bold", "middle") if letter else ""
+    return Key(rect(0, 0, 26, 14, style, 2) + band, meaning)
+
+
+def line_key(meaning: str, style: str, extra: str = "") -> Key:
+    return Key(path("M0 7H26", style, extra), meaning)
+
+
+def sheet(
+    title: str,
+    size: Size,
+    drawing: Iterable[str],
+    keys: Sequence[Key] = (),
+    notes: Sequence[str] = (),
+    style: str = "",
+    definitions: str = "",
+) -> str:
+    """A whole picture: the title, the drawing in the middle, the legend and what else there is to say."""
+    width = max(size[0], _NARROWEST)
+    titles = wrap(title, int(width / _TITLE_CHARACTER)) or [""]
+    top = MARGIN + 20 * len(titles)
+    body = [text(MARGIN, MARGIN + 10 + 20 * line, content, "ink title") for line, content in enumerate(titles)]
+    body += [f'<g transform="translate({number(MARGIN + (width - size[0]) / 2)} {number(top)})">', *drawing, "</g>"]
+    y = top + size[1] + 20
+    for key, x, row in _in_rows(keys, width):
+        body.append(f'<g transform="translate({number(MARGIN + x)} {number(y + 20 * row)})">{key.swatch}</g>')
+        body.append(text(MARGIN + x + 34, y + 20 * row + 11, key.meaning, "soft"))
+        last = y + 20 * row
+    y = last + 24 if keys else y
+    for note in notes:
+        for line in wrap(note, int(width / CHARACTER)):
+            body.append(text(MARGIN, y + 11, line, "soft"))
+            y += LINE
+    return page(width + 2 * MARGIN, y + MARGIN - 6, title, body, ARROW + definitions, STYLE + style)
+
+
+def _in_rows(keys: Sequence[Key], width: float) -> list[tuple[Key, float, int]]:
+    """Each key with its x and its row: as many in a row as there is room for."""
+    placed: list[tuple[Key, float, int]] = []
+    x, row = 0.0, 0
+    for key in keys:
+        needs = 34 + text_width(key.meaning) + 22
+        if x and x + needs > width:
+            x, row = 0.0, row + 1
+        placed.append((key, x, row))
+        x += needs
+    return placed

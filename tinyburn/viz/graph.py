@@ -1,0 +1,132 @@
+"""Picture 1, the graph: everything that a tensor was computed from.
+
+Read it from top to bottom, as the program ran. Each box says what was computed, by which operation, and how many
+bytes the result has. A blue band and a P mark a tracked leaf: `backward` finds a gradient for it. A dashed box is a
+constant, and dashed arrows leave it: no gradient comes back on them, which is why labels are not differentiated.
+The box with the strong frame is the tensor that was asked for, most often the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinyburn.tensor import Tensor
+from tinyburn.text import amount, table
+
+from .boxes import Row, box_label, rows_of
+from .draw import Card, Key, arrow, card_key, fit, line_key, sheet
+from .fold import Box, Drawn, fold
+from .formula import count, shape_text
+from .layout import place
+from .model import Graph, Name, read_graph
+from .picture import Picture
+
+
+def graph(tensor: Tensor[Any, Any, Any], /, **names: Name) -> Picture:
+    """The graph of operations behind a tensor on an Autodiff backend, also after ``backward()``.
+
+    Args:
+        tensor: what was computed, for example a loss.
+        names: a tensor or a parameter under the label that it shall have; a module gives each of its parameters
+            the label ``keyword.path``.
+
+    Raises:
+        BackendMismatch: the tensor, or a named one, is not on an Autodiff backend.
+        ConfigError: a name for something that is no Tensor, Param or Module.
+        GraphError: the tensor depends on nothing that is tracked.
+    """
+    model = read_graph("graph", tensor, names)
+    drawn = fold(model)
+    rows = rows_of(model, drawn)
+    title = _title(model)
+    notes = [note for note in (drawn.note, absent_note(model)) if note]
+    return Picture(title, _text(rows, notes), _svg(title, model, drawn, notes))
+
+
+def absent_note(model: Graph) -> str:
+    """What the caller named, and the tensor does not depend on in a way that the graph records."""
+    return f"not in this graph: {', '.join(model.absent)}" if model.absent else ""
+
+
+def _title(model: Graph) -> str:
+    tracked = [model.items[leaf] for leaf in model.leaves if model.items[leaf].gets_gradient]
+    verb = "gets" if len(tracked) == 1 else "get"
+    leaves = f"{len(tracked)} of {count(len(model.leaves), '').strip()}".rstrip("s ")
+    noun = "leaf" if len(model.leaves) == 1 else "leaves"
+    return f"{count(len(model.operations), 'operation')}; {leaves} {noun} {verb} a gradient"
+
+
+def _text(rows: Sequence[Row], notes: Sequence[str]) -> str:
+    header = ("name", "operation", "formula", "shape", "dtype", "bytes", "gradient", "module")
+    cells = [
+        (
+            row.label,
+            row.what,
+            row.formula,
+            row.shape,
+            row.dtype,
+            amount(row.size).removesuffix(" B"),
+            "yes" if row.gets_gradient else "no",
+            row.path,
+        )
+        for row in rows
+    ]
+    return "\n".join([table(header, cells), *notes])
+
+
+def _svg(title: str, model: Graph, drawn: Drawn, notes: Sequence[str]) -> str:
+    cards = [card_of(model, box) for box in drawn.boxes]
+    layout = place([card.size for card in cards], drawn.edges)
+    body = [
+        arrow(points, is_dashed=not gets_gradient(model, drawn.boxes[start]))
+        for (start, _), points in zip(drawn.edges, layout.routes, strict=True)
+    ]
+    for card, (x, y) in zip(cards, layout.corners, strict=True):
+        body += card.draw(x, y)
+    return sheet(title, (layout.width, layout.height), body, _keys(model, drawn), notes)
+
+
+def gets_gradient(model: Graph, box: Box) -> bool:
+    return any(model.items[number].gets_gradient for number in box.items)
+
+
+def card_of(model: Graph, box: Box) -> Card:
+    """How one box of the graph looks; all pictures of a graph show it so."""
+    last = model.items[box.items[-1]]
+    is_root = last is model.root
+    if box.kind != "item":
+        return _group_card(model, box, is_root)
+    size = f"{shape_text(last.shape)} {last.dtype} {amount(last.size)}"
+    if last.is_operation:
+        head, rest = fit(last.label, f" = {last.formula}")
+        return Card(head, rest, (f"{last.op} {size}",), style="box rule thick" if is_root else "box")
+    head, _ = fit(last.label, "")
+    if last.gets_gradient:
+        return Card(head, "", (size,), "P", "box sP thick" if is_root else "box sP frame")
+    return Card(head, " no gradient", (size,), "", "ghost frame")
+
+
+def _group_card(model: Graph, box: Box, is_root: bool) -> Card:
+    last = model.items[box.items[-1]]
+    head, rest = fit(box_label(model, box), "")
+    inside = count(len(box.items), "operation")
+    tracked = [model.items[leaf].size for leaf in box.leaves if model.items[leaf].gets_gradient]
+    if tracked:
+        inside += f", P {count(len(tracked), 'leaf')} {amount(sum(tracked))}".replace("leafs", "leaves")
+    out = f"out {shape_text(last.shape)} {last.dtype} {amount(last.size)}"
+    style = "box rule thick" if is_root else "box frame"
+    return Card(head, rest, (inside, out), style=style, stacked=True)
+
+
+def _keys(model: Graph, drawn: Drawn) -> list[Key]:
+    """Only what is on the picture."""
+    kinds = {model.items[box.items[0]].kind if box.kind == "item" else "group" for box in drawn.boxes}
+    keys = [card_key("tracked leaf: gets a gradient", "box sP frame", "P")] if kinds & {"parameter", "leaf"} else []
+    if "constant" in kinds:
+        keys.append(card_key("constant: gets none", "ghost frame"))
+        keys.append(line_key("no gradient comes back", "line arrow off"))
+    if "group" in kinds:
+        keys.append(card_key("several operations", "box frame"))
+    keys.append(card_key(f"{fit(model.root.label, '')[0]}, the result", "box rule thick"))
+    return keys
