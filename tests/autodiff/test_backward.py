@@ -1,0 +1,345 @@
+"""`backward` itself: where it starts, what it returns, what it refuses, and what a refusal leaves untouched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import AnyTensor, assert_close, const, gradient_of, ints, leaf, plain, second_grads_of, tracked
+from tinyburn import (
+    Autodiff,
+    BackendMismatch,
+    Device,
+    DTypeMismatch,
+    GraphError,
+    Meta,
+    Module,
+    NdArray,
+    NoCheckpointing,
+    Param,
+    ShapeError,
+    Tensor,
+    TinyburnError,
+    Traced,
+)
+
+
+def test_gradients_live_on_the_inner_backend(tracking: Device[Any]) -> None:
+    x = leaf([1.0, 2.0], tracking)
+    found = x.grad((x * x).backward())
+    assert found is not None
+    assert found.backend is tracking.backend.inner
+    assert (found.shape, found.dtype) == (x.shape, x.dtype)
+    assert found.to_numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_root_that_is_no_scalar_gives_the_gradient_of_its_sum(tracking: Device[Any]) -> None:
+    x = leaf([[1.0, 2.0]], tracking)
+    assert gradient_of(x, (x * 2).backward()).tolist() == [[2.0, 2.0]]
+
+
+def test_a_gradient_can_be_given(tracking: Device[Any]) -> None:
+    x = leaf([1.0, 2.0], tracking)
+    start = const([3.0, 4.0], tracking.inner)  # type: ignore[attr-defined]
+    assert gradient_of(x, (x * 2).backward(gradient=start)).tolist() == [6.0, 8.0]
+
+
+BAD_GRADIENTS: list[tuple[str, Any, type[TinyburnError]]] = [
+    ("another shape", lambda: const([1.0], plain()), ShapeError),
+    ("a shape that would broadcast", lambda: const([[1.0, 1.0]], plain()), ShapeError),
+    ("another dtype", lambda: const([1.0, 1.0], plain("float32")), DTypeMismatch),
+    ("integers", lambda: ints([1, 1], plain()), DTypeMismatch),
+    ("the outer backend", lambda: const([1.0, 1.0], tracked()), BackendMismatch),
+    ("another backend", lambda: const([1.0, 1.0], Meta.device(float_dtype="float64")), BackendMismatch),
+    ("a list", lambda: [3.0, 4.0], DTypeMismatch),
+    ("a number", lambda: 1.0, DTypeMismatch),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "error"), BAD_GRADIENTS, ids=[row[0] for row in BAD_GRADIENTS])
+def test_a_wrong_gradient_is_refused_before_anything_changes(name: str, make: Any, error: type[TinyburnError]) -> None:
+    x = leaf([1.0, 2.0], tracked())
+    y = x * x
+    with pytest.raises(error, match="backward"):
+        y.backward(gradient=make())
+    assert gradient_of(x, y.backward()).tolist() == [2.0, 4.0]
+
+
+def test_a_second_backward_is_one_clear_error(tracking: Device[Any]) -> None:
+    x = leaf([1.0, 2.0], tracking)
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(GraphError, match=r"retain_graph=True") as caught:
+        y.backward()
+    assert isinstance(caught.value, RuntimeError)
+
+
+def test_a_graph_that_shares_a_consumed_part_is_refused_whole() -> None:
+    """The second root still has its own part; the error comes before that is used."""
+    x = leaf([2.0], tracked())
+    shared = x * x
+    first, second = shared * 3.0, shared * 5.0
+    first.backward()
+    for _ in range(2):
+        with pytest.raises(GraphError, match="used up"):
+            second.backward()
+
+
+def test_a_kept_graph_gives_the_same_gradient_again(tracking: Device[Any]) -> None:
+    """There is no ``.grad`` field, so nothing accumulates by itself: each call returns its own gradients."""
+    a = leaf([2.0], tracking)
+    d = (a * 3.0) * (a * 3.0)
+    results = [gradient_of(a, d.backward(retain_graph=True)).tolist() for _ in range(3)]
+    assert results == [[36.0], [36.0], [36.0]]
+    assert gradient_of(a, d.backward()).tolist() == [36.0]
+    with pytest.raises(GraphError):
+        d.backward()
+
+
+def test_two_losses_over_one_kept_graph_add_up() -> None:
+    x = leaf([2.0], tracked())
+    shared = x * x
+    first, second = shared * 3.0, shared.exp()
+    total = gradient_of(x, first.backward(retain_graph=True)) + gradient_of(x, second.backward())
+    assert_close(total, [12 + 4 * np.exp(4)])
+
+
+def test_a_leaf_as_the_root() -> None:
+    x = leaf([[5.0, 6.0]], tracked())
+    for _ in range(2):
+        assert gradient_of(x, x.backward()).tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2.0, lambda x: x.require_grad().detach()])
+def test_backward_of_a_constant_is_refused(make: Any) -> None:
+    with pytest.raises(GraphError, match="require_grad"):
+        make(const([1.0], tracked())).backward()
+
+
+def test_backward_of_a_comparison_is_refused() -> None:
+    with pytest.raises(GraphError):
+        (leaf([1.0], tracked()) > 0).backward()  # type: ignore[misc]  # a checker says so too
+
+
+@pytest.mark.parametrize("device", [NdArray.device(), Traced[NdArray].device(), Meta.device()], ids=repr)
+def test_a_plain_backend_has_no_graph(device: Device[Any]) -> None:
+    x: Any = Tensor.ones((2,), device)
+    for name in ("backward", "require_grad"):
+        with pytest.raises(BackendMismatch, match="Autodiff"):
+            getattr(x, name)()
+    if not device.backend.is_decorator:
+        with pytest.raises(BackendMismatch, match="inner"):
+            x.inner()
+    assert not x.is_require_grad
+    assert x.detach().shape == (2,)
+
+
+def test_asking_for_the_gradient_of_a_plain_tensor_is_an_error() -> None:
+    x = leaf([1.0], tracked())
+    grads = x.backward()
+    other: Any = const([1.0], plain())
+    for name in ("grad", "grad_remove"):
+        with pytest.raises(BackendMismatch):
+            getattr(other, name)(grads)
+
+
+def test_untracked_and_unreached_give_none(tracking: Device[Any]) -> None:
+    """None is not zero: a tensor without influence, or not asked about, stays apart from a slope of zero."""
+    x, unused, constant = leaf([1.0], tracking), leaf([1.0], tracking), const([1.0], tracking)
+    zero = leaf([1.0], tracking)
+    middle = x * constant
+    grads = (middle + zero * 0.0).backward()
+    assert unused.grad(grads) is None
+    assert constant.grad(grads) is None
+    assert middle.grad(grads) is None
+    assert gradient_of(zero, grads).tolist() == [0.0]
+
+
+def test_grad_remove_takes_it_out() -> None:
+    x = leaf([1.0], tracked())
+    grads = (x * 2.0).backward()
+    assert len(grads) == 1
+    assert x.grad_remove(grads) is not None
+    assert (len(grads), x.grad(grads)) == (0, None)
+
+
+def test_require_grad_makes_a_leaf_and_leaves_the_original() -> None:
+    constant = const([1.0], tracked())
+    x = constant.require_grad()
+    assert (x.is_require_grad, constant.is_require_grad) == (True, False)
+    assert gradient_of(x.require_grad(), (x * 2.0).backward()).tolist() == [2.0]
+
+
+def test_require_grad_of_a_result_is_refused() -> None:
+    y = leaf([1.0], tracked()) * 2.0
+    assert not y.is_require_grad
+    with pytest.raises(GraphError, match="detach"):
+        y.require_grad()
+    assert y.detach().require_grad().is_require_grad
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "bool"])
+def test_only_floats_have_gradients(dtype: str) -> None:
+    with pytest.raises(DTypeMismatch, match="float"):
+        Tensor.ones((2,), tracked(), dtype).require_grad()
+
+
+def test_detach_cuts_the_graph() -> None:
+    x = leaf([3.0], tracked())
+    assert gradient_of(x, (x * x.detach()).backward()).tolist() == [3.0]
+    assert x.detach().to_numpy().tolist() == [3.0]
+
+
+def test_inner_and_from_inner_are_inverse_and_cut_the_graph(tracking: Device[Any]) -> None:
+    x = leaf([1.0, 2.0], tracking)
+    inside = (x * 2.0).inner()
+    assert inside.backend is tracking.backend.inner
+    outside = Tensor.from_inner(inside, tracking)
+    assert outside.backend is tracking.backend
+    assert outside.to_numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(GraphError):
+        outside.backward()
+
+
+def test_from_inner_finds_the_decorator_and_refuses_another_device() -> None:
+    x = const([1.0], plain())
+    assert Tensor.from_inner(x).backend is Autodiff[NdArray]
+    traced: Any = Autodiff[Traced[NdArray]].device()
+    with pytest.raises(BackendMismatch):
+        Tensor.from_inner(x, traced)
+
+
+def test_to_device_is_a_constant() -> None:
+    x = leaf([1.0], tracked())
+    moved = (x * 2.0).to_device(Autodiff[Traced[NdArray]].device(float_dtype="float64"))
+    with pytest.raises(GraphError):
+        moved.backward()
+
+
+def test_integer_steps_in_the_middle_stop_the_gradient() -> None:
+    x = leaf([2.5], tracked())
+    y = x * x.int().float().cast("float64")
+    assert gradient_of(x, y.backward()).tolist() == [2.0]
+
+
+def test_third_order() -> None:
+    """d³/dx³ of x⁴ is 24 x."""
+    backend: Any = Autodiff[Autodiff[Autodiff[NdArray]]]
+    device = backend.device(float_dtype="float64")
+    first = leaf([1.5], device.inner.inner)
+    second = Tensor.from_inner(first, device.inner).require_grad()
+    third = Tensor.from_inner(second, device).require_grad()
+    one: Any = third.grad((third**4).backward())
+    two: Any = second.grad(one.backward())
+    assert_close(gradient_of(first, two.backward()), [24 * 1.5])
+
+
+@pytest.mark.parametrize("power", [2.0, 3.0, -1.0, 0.5])
+def test_second_order_of_powers(power: float) -> None:
+    first, second = second_grads_of(lambda x: x**power, [0.5, 2.0])
+    x = np.array([0.5, 2.0])
+    assert_close(first, power * x ** (power - 1))
+    assert_close(second, power * (power - 1) * x ** (power - 2))
+
+
+class _Pair(Module):
+    def __init__(self, device: Device[Any]) -> None:
+        self.used = Param.from_tensor(Tensor.ones((2, 3), device))
+        self.unused = Param.from_tensor(Tensor.ones((3,), device))
+
+
+def test_named_gradients_of_a_model() -> None:
+    model = _Pair(tracked())
+    grads = model.used.val().sum().backward()
+    named = grads.named(model)
+    assert list(named) == ["used", "unused"]
+    assert named["used"] is not None
+    assert named["used"].to_numpy().tolist() == [[1.0] * 3] * 2
+    assert named["unused"] is None
+
+
+def test_gradients_print_as_a_table_in_a_fixed_order() -> None:
+    def run() -> str:
+        model = _Pair(tracked())
+        return repr((model.used.val().sum() + model.unused.val().sum()).backward())
+
+    expected = "Gradients\nleaf  shape   dtype    bytes\n   0  (3,)    float64     24\n   1  (2, 3)  float64     48"
+    assert run() == run() == expected
+    assert "0x" not in run()
+
+
+def test_the_flow_has_the_size_of_every_gradient() -> None:
+    x = leaf([3.0, 4.0], tracked())
+    y = x * 2.0
+    z = y * const([0.0, 5.0], tracked())
+    grads = z.sum().backward(record_flow=True)
+    assert grads.flow is not None
+    sizes = {node.op: size for node, size in grads.flow.nodes.items()}
+    assert sizes["sum"].rms == 1.0
+    mul = [size for node, size in grads.flow.nodes.items() if node.op == "mul"]
+    assert [round(size.rms, 12) for size in mul] == [1.0, round(np.sqrt(12.5), 12)]
+    assert [size.zeros for size in mul] == [0.0, 0.5]
+    assert sizes["leaf"].rms == pytest.approx(np.sqrt(50.0))
+    assert sizes["leaf"].nonfinite == 0
+    assert len(grads.flow.edges) == 3
+
+
+def test_the_flow_counts_what_is_not_finite_and_does_not_overflow() -> None:
+    x = leaf([1.0, 1.0, 1.0, 1.0], tracked())
+    grads = (x * const([np.inf, np.nan, 3e200, 4e200], tracked())).backward(record_flow=True)
+    assert grads.flow is not None
+    size = grads.flow.nodes[x.primitive.node]
+    assert size.nonfinite == 2
+    assert size.rms == pytest.approx(np.sqrt(12.5) * 1e200)
+
+
+def test_the_flow_is_recorded_only_if_asked() -> None:
+    assert leaf([1.0], tracked()).backward().flow is None
+
+
+def test_classes_of_decorators_are_made_once() -> None:
+    assert Autodiff[NdArray] is Autodiff[NdArray]
+    assert Autodiff[Traced[NdArray]] is Autodiff[Traced[NdArray]]
+    assert Autodiff[NdArray, NoCheckpointing] is Autodiff[NdArray]
+    assert Autodiff[NdArray].__name__ == "Autodiff[NdArray]"
+
+
+def test_two_backends_of_one_name_stay_apart() -> None:
+    """As when a notebook cell that defines a backend runs twice."""
+
+    def define() -> Any:
+        class Mine(NdArray):
+            """A student's backend."""
+
+        return Mine
+
+    decorator: Any = Autodiff
+    first, second = define(), define()
+    assert decorator[first] is decorator[first]
+    assert decorator[first] is not decorator[second]
+    assert decorator[second].inner is second
+
+
+def test_what_is_no_backend_is_refused() -> None:
+    made: Any = Autodiff
+    for wrong in (int, "NdArray", NdArray.device()):
+        with pytest.raises(BackendMismatch, match="backend"):
+            made[wrong]
+
+
+def test_an_error_inside_the_backward_pass_restores_the_phase() -> None:
+    backend: Any = Autodiff[Traced[Meta]]
+    device = backend.device()
+    x = Tensor.ones((2,), device).require_grad()
+    with pytest.raises(BackendMismatch):  # shapes have no size to record
+        (x * 2.0).backward(record_flow=True)
+    assert device.inner.log.phase == "forward"
+
+
+def test_a_result_survives_its_graph() -> None:
+    x = leaf([2.0], tracked())
+    y: AnyTensor = x * x
+    y.backward()
+    assert y.to_numpy().tolist() == [4.0]

@@ -1,0 +1,59 @@
+"""A chain of 100 000 operations: no recursion anywhere, and time in proportion to its length."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from tests.support import AnyTensor, gradient_of, leaf, tracked
+
+LENGTH = 100_000
+
+
+def run_chain(length: int) -> float:
+    """Forward, backward, repr and delete; returns seconds of this process."""
+    start = time.process_time()
+    device = tracked()
+    x = leaf([1.0], device)
+    h: AnyTensor = x
+    for _ in range(length):
+        h = h + 1.0
+    assert h.into_scalar() == length + 1
+    assert "Tensor {" in repr(h)
+    assert f"depth={length + 1})" in repr(h.primitive.node)
+    grads = h.backward()
+    assert gradient_of(x, grads).tolist() == [1.0]
+    assert "(1,)" in repr(grads)
+    del h
+    return time.process_time() - start
+
+
+def test_no_recursion_limit_and_linear_time() -> None:
+    """Twice the length takes about twice the time. Quadratic would be four times; the best of three counts."""
+    assert sys.getrecursionlimit() < LENGTH
+    half, whole = (min(run_chain(length) for _ in range(3)) for length in (LENGTH // 2, LENGTH))
+    assert whole / half < 3.5
+
+
+def test_a_chain_that_was_never_used_is_deleted_without_recursion() -> None:
+    h: AnyTensor = leaf([1.0], tracked())
+    for _ in range(LENGTH):
+        h = h * 1.0
+    del h
+
+
+def test_doubling_a_hundred_times_visits_each_node_once() -> None:
+    """2 ** 100 paths, 100 nodes."""
+    x = leaf([1.0], tracked())
+    h: AnyTensor = x
+    for _ in range(100):
+        h = h + h
+    assert gradient_of(x, h.backward()).tolist() == [2.0**100]
+
+
+def test_a_wide_fan_adds_up() -> None:
+    x = leaf([1.0], tracked())
+    total: AnyTensor = x * 0.0
+    for _ in range(1000):
+        total = total + x
+    assert gradient_of(x, total.backward()).tolist() == [1000.0]

@@ -1,0 +1,154 @@
+"""What is chosen where mathematics leaves a choice, each in one test; the docs' page on kinks links to these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import AnyTensor, assert_close, grads_of, second_grads_of, tracked
+from tinyburn import activation
+
+
+def slope(function: Callable[[AnyTensor], AnyTensor], values: list[Any]) -> Any:
+    (gradient,) = grads_of(function, values)
+    return gradient.tolist()
+
+
+def test_relu_at_zero_has_slope_zero() -> None:
+    assert slope(activation.relu, [-1.0, 0.0, -0.0, 2.0]) == [0, 0, 0, 1]
+
+
+def test_abs_at_zero_has_slope_zero() -> None:
+    assert slope(lambda x: x.abs(), [-3.0, 0.0, 3.0]) == [-1, 0, 1]
+
+
+def test_clamp_includes_its_bounds() -> None:
+    assert slope(lambda x: x.clamp(-1, 2), [-1.5, -1.0, 0.0, 2.0, 2.5]) == [0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("values", [[1.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0], [-1.0, -1.0]])
+def test_ties_of_a_maximum_share_evenly(values: list[float]) -> None:
+    winners = np.array(values) == max(values)
+    assert_close(slope(lambda x: x.max(), values), winners / winners.sum())
+    assert_close(slope(lambda x: x.max_dim(0), values), winners / winners.sum())
+
+
+@pytest.mark.parametrize("values", [[1.0, 3.0, 1.0], [2.0, 2.0, 2.0]])
+def test_ties_of_a_minimum_share_evenly(values: list[float]) -> None:
+    winners = np.array(values) == min(values)
+    assert_close(slope(lambda x: x.min(), values), winners / winners.sum())
+    assert_close(slope(lambda x: x.min_dim(0), values), winners / winners.sum())
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_a_tie_of_two_operands_is_shared(name: str) -> None:
+    for gradient in grads_of(lambda x, y: getattr(x, name)(y), [1.0], [1.0]):
+        assert gradient.tolist() == [0.5]
+    assert slope(lambda x: getattr(x, name)(1.0), [1.0]) == [0.5]
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (1,)])
+def test_norm_at_zero_has_slope_zero(shape: tuple[int, ...]) -> None:
+    assert_close(grads_of(lambda x: x.norm(), np.zeros(shape))[0], np.zeros(shape))
+    assert_close(grads_of(lambda x: (x * x).sum(), np.zeros(shape))[0], np.zeros(shape))
+
+
+def test_norm_with_some_zeros() -> None:
+    assert_close(slope(lambda x: x.norm(), [0.0, 3.0, 4.0]), [0, 0.6, 0.8])
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.5])
+def test_std_of_a_constant_has_slope_zero(value: float) -> None:
+    assert slope(lambda x: x.std(0), [value] * 3) == [0, 0, 0]
+    assert slope(lambda x: x.std_bias(0), [value] * 3) == [0, 0, 0]
+    assert slope(lambda x: x.var(0), [value] * 3) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("base", [-2.0, 0.0, 3.0])
+def test_to_the_power_of_zero_has_slope_zero(base: float) -> None:
+    assert slope(lambda x: x**0, [base]) == [0]
+    (by_base, _) = grads_of(lambda x, y: x**y, [base], [0.0])
+    assert by_base.tolist() == [0]
+
+
+def test_powers_at_zero() -> None:
+    assert slope(lambda x: x**1, [0.0]) == [1]
+    assert slope(lambda x: x**1.5, [0.0]) == [0]
+    assert slope(lambda x: x**2, [0.0]) == [0]
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "round", "sign"])
+def test_steps_have_slope_zero(name: str) -> None:
+    assert slope(lambda x: getattr(x, name)(), [-1.0, -0.5, 0.0, 0.5, 1.0]) == [0] * 5
+
+
+def test_softplus_is_smooth_at_zero() -> None:
+    first, second = second_grads_of(activation.softplus, [0.0])
+    assert_close(first, [0.5])
+    assert_close(second, [0.25])
+
+
+DEAD_BRANCHES: dict[str, tuple[Callable[[AnyTensor], AnyTensor], float]] = {
+    "sqrt at 0": (lambda x: x.sqrt(), 0.0),
+    "sqrt below 0": (lambda x: x.sqrt(), -1.0),
+    "log at 0": (lambda x: x.log(), 0.0),
+    "log below 0": (lambda x: x.log(), -1.0),
+    "log1p at -1": (lambda x: x.log1p(), -1.0),
+    "recip at 0": (lambda x: x.recip(), 0.0),
+    "number over x at 0": (lambda x: 3.0 / x, 0.0),
+    "x over x at 0": (lambda x: x / x, 0.0),
+    "1 over x squared at 0": (lambda x: 1.0 / (x * x), 0.0),
+    "power 0.5 at 0": (lambda x: x**0.5, 0.0),
+    "power -1 at 0": (lambda x: x**-1, 0.0),
+    "power -2 at 0": (lambda x: x**-2, 0.0),
+    "power 1.5 below 0": (lambda x: x**1.5, -1.0),
+    "power by a tensor at 0": (lambda x: x ** (x * 0.0 + 0.5), 0.0),
+    "power by a tensor below 0": (lambda x: x ** (x * 0.0 + 0.5), -1.0),
+    "log of sqrt at 0": (lambda x: x.sqrt().log(), 0.0),
+    "x log x at 0": (lambda x: x * x.log(), 0.0),
+    "exp overflows": (lambda x: x.exp(), 2000.0),
+    "softplus of a large number": (activation.softplus, 1e308),
+}
+
+
+@pytest.mark.parametrize("name", DEAD_BRANCHES)
+@pytest.mark.parametrize("chosen", ["mask_where", "mask_fill"])
+def test_a_gradient_of_zero_stays_zero_through_a_singular_slope(name: str, chosen: str) -> None:
+    """``where(dead, 0, f(x))``: at the dead place the slope is 0, first and second order, whatever f does there."""
+    function, dead = DEAD_BRANCHES[name]
+
+    def guarded(x: AnyTensor) -> AnyTensor:
+        value = function(x)
+        is_dead = x == dead
+        return value.mask_fill(is_dead, 0.0) if chosen == "mask_fill" else value.mask_where(is_dead, x.zeros_like())
+
+    first, second = second_grads_of(guarded, [dead, 0.7])
+    alone_first, alone_second = second_grads_of(function, [0.7])
+    assert_close(first, [0.0, alone_first[0]])
+    assert_close(second, [0.0, alone_second[0]])
+
+
+def test_a_zero_gradient_by_multiplication_is_no_mask() -> None:
+    """0 * inf is NaN in the forward pass already: a mask is `mask_where`, not a product."""
+    x = np.array([0.0])
+    assert np.isnan(grads_of(lambda x: (x * 0.0) * (1.0 / x).detach(), x)[0]).all()
+
+
+def test_nan_and_inf_are_passed_on() -> None:
+    """Only a gradient of exactly 0 is protected: a NaN that arrives is shown, not hidden."""
+    assert np.isnan(grads_of(lambda x: x.sqrt() * float("nan"), [4.0])[0]).all()
+    assert slope(lambda x: x.sqrt(), [0.0]) == [np.inf]
+    assert slope(lambda x: x.log(), [0.0]) == [np.inf]
+
+
+@pytest.mark.parametrize("size", [3, 70_000])
+def test_half_precision_shares_add_to_one(size: int) -> None:
+    """Counts above 65 504 do not fit float16."""
+    device = tracked("float16")
+    (ties,) = grads_of(lambda x: x.max(), np.ones(size), device=device)
+    (means,) = grads_of(lambda x: x.mean(), np.ones(size), device=device)
+    assert abs(float(ties.astype(float).sum()) - 1) < 0.05
+    assert abs(float(means.astype(float).sum()) - 1) < 0.05

@@ -1,0 +1,236 @@
+"""One or more rows for every operation of the interface: its arguments, and what NumPy makes of them.
+
+A row's arguments stand in the interface's order. Arrays become primitives; everything else is passed on. Float
+arrays are cast to each dtype under test. The reference gets the same arguments in float64 and is written in NumPy,
+or in Python's ``math`` where NumPy lacks the function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinyburn import DType
+
+Values = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """``operation(*args)`` must equal ``reference(*args)``."""
+
+    name: str
+    args: tuple[Any, ...]
+    reference: Callable[..., Any]
+    note: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}-{self.note}" if self.note else self.name
+
+
+_rng = np.random.default_rng(5)
+X = _rng.uniform(-2, 2, (2, 3, 4))
+Y = _rng.uniform(-2, 2, (2, 3, 4))
+POSITIVE = np.abs(X) + 0.25
+WHOLE = np.round(X)  # with ties and zeros
+ROW = _rng.uniform(0.5, 2, (1, 1, 4))
+COLUMN = _rng.uniform(0.5, 2, (2, 3, 1))
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
+OTHER = np.array([0.0, 1.0, np.inf, np.inf, -np.inf, np.nan, 2.0])
+EMPTY = np.zeros((0, 3))
+INTS = np.array([[3, -2, 0], [7, 5, -4]])
+MORE_INTS = np.array([[2, 3, -5], [-3, 5, 1]])
+MASK = X > 0
+
+
+def _along(dim: int, indices: Values) -> tuple[Values, ...]:
+    grid: list[Values] = list(np.indices(indices.shape))
+    grid[dim] = indices
+    return tuple(grid)
+
+
+def _assigned(a: Values, parts: Any, b: Values) -> Values:
+    out = a.copy()
+    out[parts] = b
+    return out
+
+
+def _added(a: Values, where: Any, b: Values) -> Values:
+    out = a.copy()
+    np.add.at(out, where, b)
+    return out
+
+
+def _softmax(a: Values, dim: int) -> Values:
+    weights = np.exp(a - a.max(axis=dim, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=dim, keepdims=True))
+
+
+def _full(function: Callable[..., Any]) -> Callable[[Values], Values]:
+    return lambda a: np.reshape(function(a), (1,))
+
+
+_BINARY: dict[str, Any] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "remainder": lambda a, b: a - b * np.floor(a / b),
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "lower": np.less,
+    "lower_equal": np.less_equal,
+}
+_INT_BINARY = ("add", "sub", "mul", "maximum", "minimum", "equal", "not_equal", "greater", "lower_equal")
+_UNARY: dict[str, Any] = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "exp": np.exp,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.round,
+    "is_nan": np.isnan,
+    "is_inf": np.isinf,
+    "relu": lambda a: np.maximum(a, 0),
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "softplus": lambda a: np.logaddexp(a, 0),
+}
+_REDUCTIONS: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
+
+
+def _binary_rows() -> list[Row]:
+    rows = []
+    for name, ufunc in _BINARY.items():
+        rows.append(Row(name, (WHOLE, np.round(Y) + 0.25), ufunc))
+        rows.append(Row(name, (ROW, COLUMN), ufunc, "broadcast"))
+        rows.append(Row(name, (X, 1.5), ufunc, "number-right"))
+        rows.append(Row(name, (1.5, POSITIVE), ufunc, "number-left"))
+        rows.append(Row(name, (EMPTY, np.ones((1, 3))), ufunc, "empty"))
+        if name != "remainder":
+            rows.append(Row(name, (SPECIAL, OTHER), ufunc, "special"))
+    rows += [Row(name, (INTS, MORE_INTS), _BINARY[name], "int") for name in _INT_BINARY]
+    rows.append(Row("remainder", (INTS, MORE_INTS), lambda a, b: a % b, "int"))
+    return rows
+
+
+def _unary_rows() -> list[Row]:
+    rows = [Row(name, (X,), function) for name, function in _UNARY.items()]
+    rows += [Row(name, (EMPTY,), function, "empty") for name, function in _UNARY.items() if name != "erf"]
+    rows += [Row(name, (SPECIAL,), function, "special") for name, function in _UNARY.items()]
+    rows += [Row(name, (INTS,), _UNARY[name], "int") for name in ("neg", "abs", "sign")]
+    for name, function in {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}.items():
+        rows += [Row(name, (POSITIVE,), function), Row(name, (SPECIAL,), function, "special")]
+    halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])
+    return [*rows, Row("round", (halves,), np.round, "half-to-even"), Row("bool_not", (MASK,), np.logical_not)]
+
+
+def _reduction_rows() -> list[Row]:
+    rows = []
+    for name, function in _REDUCTIONS.items():
+        rows.append(Row(name, (X,), _full(function)))
+        for dims in ((0,), (2,), (0, 2), (0, 1, 2)):
+            reduce = lambda a, dims, function=function: function(a, axis=dims, keepdims=True)  # noqa: E731
+            rows.append(Row(f"{name}_dims", (X, dims), reduce, f"dims{dims}".replace(" ", "")))
+    rows.append(Row("sum", (EMPTY,), _full(np.sum), "empty"))
+    rows.append(Row("sum_dims", (EMPTY, (0,)), lambda a, dims: np.zeros((1, 3)), "empty"))
+    rows.append(Row("sum", (INTS,), _full(np.sum), "int"))
+    for dim, dtype in ((0, DType.INT64), (2, DType.INT32)):
+        rows.append(Row("argmax", (WHOLE, dim, dtype), lambda a, d, _: np.argmax(a, d, keepdims=True), f"dim{dim}"))
+        rows.append(Row("argmin", (WHOLE, dim, dtype), lambda a, d, _: np.argmin(a, d, keepdims=True), f"dim{dim}"))
+    return rows + _spread_rows()
+
+
+def _spread_rows() -> list[Row]:
+    rows = []
+    for dim, correction in ((0, 0), (1, 1), (2, 0), (2, 1)):
+        note = f"dim{dim}-correction{correction}"
+        rows.append(Row("var", (X, dim, correction), lambda a, d, c: np.var(a, axis=d, ddof=c, keepdims=True), note))
+        rows.append(Row("std", (X, dim, correction), lambda a, d, c: np.std(a, axis=d, ddof=c, keepdims=True), note))
+    rows += [Row("norm", (X,), _full(np.linalg.norm)), Row("norm", (EMPTY,), _full(np.linalg.norm), "empty")]
+    for size in (0, 1, 2, 3, 5, 8):
+        column = _rng.uniform(0.5, 1.5, (2, size))
+        product = lambda a, d: np.prod(a, axis=d, keepdims=True)  # noqa: E731
+        rows.append(Row("prod_dim", (column, 1), product, f"size{size}"))
+    rows += [Row("prod", (X,), _full(np.prod)), Row("prod", (EMPTY,), _full(np.prod), "empty")]
+    for truths, note in ((MASK, "mixed"), (MASK | True, "true"), (MASK & False, "false"), (MASK[:0], "empty")):
+        rows += [Row("any", (truths,), _full(np.any), note), Row("all", (truths,), _full(np.all), note)]
+    return rows
+
+
+def _other_rows() -> list[Row]:
+    masked = np.array([[-np.inf, -np.inf], [3.0, 3.0]])
+    large = np.array([[1000.0, 1001.0, 1002.0]])
+    log_large = np.array([[-2.0, -1.0, 0.0]]) - math.log(math.exp(-2) + math.exp(-1) + 1)
+    return [
+        Row("powf", (POSITIVE, Y), np.power),
+        Row("powf", (np.array([0.0, 0.0, -2.0, 2.0]), np.array([0.0, 2.0, 3.0, -1.0])), np.power, "corners"),
+        Row("powf", (2.0, Y), np.power, "number-left"),
+        *[Row("powf_scalar", (X, p), np.power, f"{p:g}") for p in (0.0, 1.0, 2.0, 3.0, -1.0)],
+        Row("powf_scalar", (POSITIVE, 1.5), np.power, "1.5"),
+        Row("powf_scalar", (INTS, 3), np.power, "int"),
+        Row("clamp", (X, -0.5, 0.75), np.clip),
+        Row("clamp", (INTS, -1, 4), np.clip, "int"),
+        Row("multiply_no_nan", (SPECIAL, OTHER), lambda a, b: np.where(a == 0, 0, a * b)),
+        Row("multiply_no_nan", (SPECIAL, math.inf), lambda a, b: np.where(a == 0, 0, a * b), "number"),
+        Row("mask_where", (X, MASK, Y), lambda a, m, b: np.where(m, b, a)),
+        Row("mask_where", (ROW, MASK[:1], COLUMN), lambda a, m, b: np.where(m, b, a), "broadcast"),
+        Row("mask_where", (X, MASK, -math.inf), lambda a, m, b: np.where(m, b, a), "number"),
+        Row("matmul", (X[0], Y[0].T), np.matmul),
+        Row("matmul", (X, np.swapaxes(Y, 1, 2)), np.matmul, "batch"),
+        Row("matmul", (X, np.swapaxes(Y[:1], 1, 2)), np.matmul, "batch-broadcast"),
+        Row("matmul", (EMPTY, np.ones((3, 2))), np.matmul, "empty-batch"),
+        Row("matmul", (np.ones((2, 0)), np.ones((0, 3))), np.matmul, "empty-inner"),
+        Row("softmax", (X, 1), _softmax),
+        Row("softmax", (masked, 1), lambda a, d: np.array([[0.0, 0.0], [0.5, 0.5]]), "masked-row"),
+        Row("softmax", (np.ones((2, 0)), 1), lambda a, d: a, "empty"),
+        Row("log_softmax", (X, 2), lambda a, d: np.log(_softmax(a, d))),
+        Row("log_softmax", (large, 1), lambda a, d: log_large, "large"),
+        *[Row("cast", (X, dtype), lambda a, d: a.astype(str(d)), str(dtype)) for dtype in DType if dtype != "uint8"],
+        Row("cast", (INTS, DType.FLOAT32), lambda a, d: a.astype("float32"), "from-int"),
+        Row("cast", (MASK, DType.FLOAT64), lambda a, d: a.astype("float64"), "from-bool"),
+    ]
+
+
+def _movement_rows() -> list[Row]:
+    part = (slice(0, 2, 1), slice(1, 3, 1), slice(0, 4, 3))
+    nothing = (slice(0, 2, 1), slice(1, 1, 1), slice(0, 4, 1))
+    repeated = np.array([[[0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]]])
+    rows_of = np.array([2, 0, 0, 1])
+    far = np.array([1, 1, 0])
+    return [
+        Row("reshape", (X, (4, 6)), np.reshape),
+        Row("reshape", (X, (24,)), np.reshape, "flat"),
+        Row("reshape", (EMPTY, (3, 0, 5)), np.reshape, "empty"),
+        Row("permute", (X, (2, 0, 1)), np.transpose),
+        Row("expand", (ROW, (2, 3, 4)), np.broadcast_to),
+        Row("expand", (np.array([[3.0]]), (2, 3)), np.broadcast_to, "single"),
+        Row("expand", (np.array([[3.0]]), (1, 0)), np.broadcast_to, "to-nothing"),
+        Row("slice", (X, part), lambda a, parts: a[parts]),
+        Row("slice", (X, nothing), lambda a, parts: a[parts], "nothing"),
+        Row("slice_assign", (X, part, np.ones((2, 2, 2))), _assigned),
+        Row("gather", (X, 0, repeated), lambda a, d, i: a[_along(d, i)]),
+        Row("gather", (X, 2, repeated[:, :2, :3]), lambda a, d, i: a[_along(d, i)], "smaller"),
+        Row("scatter", (X, 0, repeated, Y[:1]), lambda a, d, i, b: _added(a, _along(d, i), b), "repeated"),
+        Row("select", (X, 1, rows_of), lambda a, d, i: np.take(a, i, d)),
+        Row("select", (X, 0, np.zeros(0, dtype=int)), lambda a, d, i: np.take(a, i, d), "nothing"),
+        Row("select_assign", (X, 0, far, np.ones((3, 3, 4))), lambda a, d, i, b: _added(a, i, b), "repeated"),
+        Row("select_assign", (X, 1, rows_of, np.ones((2, 4, 4))), lambda a, d, i, b: _added(a, (slice(None), i), b)),
+    ]
+
+
+ROWS = [*_binary_rows(), *_unary_rows(), *_reduction_rows(), *_other_rows(), *_movement_rows()]
+FLOAT_ROWS = [row for row in ROWS if any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in row.args)]

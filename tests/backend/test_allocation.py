@@ -1,0 +1,131 @@
+"""Promises about memory: an operation allocates its result and nothing else, and nothing aliases what a user holds.
+
+The truth here is ``tracemalloc``, which NumPy reports its buffers to.
+"""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import VALUE_BACKENDS
+from tinyburn import Distribution, DType, NdArray, Tensor
+from tinyburn.backend.operations import OPERATIONS, composed_by
+
+SIDE = 300
+SLACK = 12_000
+"""Bytes for Python's own objects: far less than one row of the arrays below times their rows (720 000 bytes)."""
+NUMPY_BUFFERS = 3 * 8192 * 8
+"""What NumPy itself works through at a time where an operand is not row-major: 8192 elements of each, at any size."""
+
+DEVICE = NdArray.device(float_dtype="float64")
+A = np.random.default_rng(3).uniform(0.5, 1.5, (SIDE, SIDE))
+B = A[::-1].copy()
+MASK = A > 1
+ROWS = np.arange(SIDE)[::-1].copy()
+INDICES = np.tile(ROWS, (SIDE, 1))
+PART = (slice(0, SIDE, 2), slice(0, SIDE, 1))
+
+CALLS: dict[str, Callable[[], Any]] = {
+    "powf_scalar": lambda: NdArray.powf_scalar(A, 1.5),
+    "mask_where": lambda: NdArray.mask_where(A, MASK, B),
+    "bool_not": lambda: NdArray.bool_not(MASK),
+    "cast": lambda: NdArray.cast(A, DType.FLOAT32),
+    "sum_dims": lambda: NdArray.sum_dims(A, (0,)),
+    "mean_dims": lambda: NdArray.mean_dims(A, (1,)),
+    "max_dims": lambda: NdArray.max_dims(A, (0,)),
+    "min_dims": lambda: NdArray.min_dims(A, (0, 1)),
+    "argmax": lambda: NdArray.argmax(A, 1, DType.INT64),
+    "argmin": lambda: NdArray.argmin(A, 1, DType.INT64),
+    "reshape": lambda: NdArray.reshape(A.T, (SIDE * SIDE,)),
+    "permute": lambda: NdArray.permute(A, (1, 0)),
+    "expand": lambda: NdArray.expand(A[:1], (SIDE, SIDE)),
+    "slice": lambda: NdArray.slice(A, PART),
+    "slice_assign": lambda: NdArray.slice_assign(A, PART, B[: SIDE // 2]),
+    "gather": lambda: NdArray.gather(A, 1, INDICES),
+    "scatter": lambda: NdArray.scatter(A, 1, INDICES, B),
+    "select": lambda: NdArray.select(A, 0, ROWS),
+    "select_assign": lambda: NdArray.select_assign(A, 0, ROWS, B),
+}
+EXCEPTIONS = {"erf": "it goes through a Python iterator, number by number, and each is an object for a moment"}
+
+
+def extra_bytes(call: Callable[[], Any]) -> int:
+    """The most memory that a call used beyond what its result keeps."""
+    call()  # whatever NumPy sets up once
+    tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        result = call()
+        _, peak = tracemalloc.get_traced_memory()
+        kept = 0 if result.base is not None and result.base is not result else result.nbytes
+        return peak - before - kept
+    finally:
+        tracemalloc.stop()
+
+
+def _call(name: str, a: Any, b: Any) -> Callable[[], Any]:
+    if name in CALLS:
+        return CALLS[name]
+    operands = (a, b)[: len(OPERATIONS[name].tensors)]
+    return lambda: getattr(NdArray, name)(*operands)
+
+
+NATIVE = [name for name in OPERATIONS if not composed_by(NdArray, name)]
+
+
+@pytest.mark.parametrize("name", [name for name in NATIVE if name not in EXCEPTIONS])
+@pytest.mark.parametrize("layout", ["row-major", "column-major"])
+def test_an_operation_allocates_only_its_result(name: str, layout: str) -> None:
+    if layout == "row-major" and name not in ("gather", "scatter"):
+        assert extra_bytes(_call(name, A, B)) < SLACK
+    else:
+        assert extra_bytes(_call(name, A.T, B.T)) < SLACK + NUMPY_BUFFERS
+
+
+@pytest.mark.parametrize(
+    "distribution", [Distribution.Normal(1, 2), Distribution.Uniform(-1, 1), Distribution.Bernoulli(0.3)], ids=repr
+)
+def test_random_draws_into_its_result(distribution: Any) -> None:
+    for dtype in (DType.FLOAT32, DType.FLOAT64):
+        call = lambda dtype=dtype: NdArray.random((SIDE, SIDE), distribution, dtype, DEVICE)  # noqa: E731
+        assert extra_bytes(call) < SLACK
+
+
+def test_what_comes_in_is_copied(backend: Any) -> None:
+    device = backend.device()
+    mine = np.array([1.0, 2.0, 3.0])
+    tensor = Tensor.from_data(mine, device)
+    mine[0] = 99
+    assert tensor.to_numpy().tolist() == [1, 2, 3]
+
+
+def test_what_goes_out_is_a_copy_or_read_only(backend: Any) -> None:
+    tensor = Tensor.from_data(np.array([1.0, 2.0, 3.0]), backend.device())
+    for taken in (tensor.to_numpy(), np.asarray(tensor), np.from_dlpack(tensor)):
+        if taken.flags.writeable:
+            taken[0] = 99
+    assert not tensor.into_data().values.flags.writeable
+    assert tensor.to_numpy().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", VALUE_BACKENDS)
+def test_a_view_stays_right_when_its_source_is_gone(name: str) -> None:
+    device = VALUE_BACKENDS[name].device()
+    source = Tensor.from_data(np.arange(6.0).reshape(2, 3), device)
+    view = source.transpose()[1:2]
+    del source
+    assert view.to_numpy().tolist() == [[1.0, 4.0]]
+
+
+def test_full_and_random_have_their_shape_and_dtype() -> None:
+    for dtype in ("float16", "float32", "float64"):
+        assert Tensor.full((2, 3), math.pi, DEVICE, dtype).dtype == dtype
+        drawn = Tensor.random((2, 3), Distribution.Normal(0, 1), DEVICE, dtype)
+        assert (drawn.shape, drawn.dtype) == ((2, 3), dtype)

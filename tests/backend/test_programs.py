@@ -1,0 +1,126 @@
+"""Random programs: every backend and decorator gives the same bytes, and shapes alone predict every event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import VALUE_BACKENDS, AnyTensor, leaf
+from tinyburn import Autodiff, Device, Meta, NdArray, Tensor, Traced, activation
+
+SIZE = 3
+"""Every step takes and gives a square of this size, so that any step can follow any other."""
+
+
+def _index(x: AnyTensor) -> AnyTensor:
+    return Tensor.from_data(np.array([[0, 2, 2], [1, 1, 0], [2, 0, 1]]), x.device)
+
+
+def _row(x: AnyTensor) -> AnyTensor:
+    return Tensor.from_data(np.array([2, 0, 2]), x.device)
+
+
+STEPS: dict[str, Callable[[AnyTensor], AnyTensor]] = {
+    "add": lambda x: x + 0.5,
+    "self product": lambda x: x * x * 0.25,
+    "matmul": lambda x: x @ x * 0.125,
+    "matmul transposed": lambda x: x @ x.transpose() * 0.125,
+    "transpose": lambda x: x.transpose(),
+    "tanh": lambda x: x.tanh(),
+    "sin": lambda x: x.sin(),
+    "exp": lambda x: (x.clamp(-2.0, 2.0)).exp(),
+    "log": lambda x: (x * x + 0.5).log(),
+    "sqrt": lambda x: (x.abs() + 0.25).sqrt(),
+    "relu": activation.relu,
+    "sigmoid": activation.sigmoid,
+    "softplus": activation.softplus,
+    "softmax": lambda x: activation.softmax(x, 0),
+    "log softmax of the transpose": lambda x: activation.log_softmax(x.transpose(), 1),
+    "gelu": activation.gelu,
+    "centre": lambda x: x - x.mean_dim(0),
+    "normalise": lambda x: (x - x.mean_dim(1)) / (x.var_bias(1) + 1e-3).sqrt(),
+    "scale by the sum": lambda x: x * x.sum().unsqueeze() * 0.1,
+    "minus the maximum": lambda x: x - x.max_dim(1),
+    "minimum": lambda x: x.minimum(x.transpose()),
+    "product": lambda x: x + x.prod_dim(0) * 0.1,
+    "std": lambda x: x + x.std(0),
+    "norm": lambda x: x / (x.norm().unsqueeze() + 1.0),
+    "expand": lambda x: x[1].expand((SIZE, SIZE)),
+    "reshape": lambda x: x.transpose().reshape((SIZE * SIZE,)).reshape((SIZE, SIZE)),
+    "slice and assign": lambda x: x.slice_assign((slice(0, 2), slice(1, 3)), x[1:, :2]),
+    "gather": lambda x: x.gather(1, _index(x)),
+    "scatter": lambda x: x.scatter(0, _index(x), x) * 0.25,
+    "select": lambda x: x.select(1, _row(x)),
+    "select assign": lambda x: x.select_assign(0, _row(x), x) * 0.25,
+    "mask": lambda x: x.mask_where(x > 0.1, x * 2.0),
+    "fill": lambda x: x.mask_fill(x.transpose() > 0.5, 0.25),
+    "power": lambda x: (x * x + 0.25) ** 1.5 * 0.25,
+    "remainder": lambda x: x % 0.75,
+    "cast": lambda x: x.cast("float32").cast("float64"),
+    "keep the old": lambda x: (x * 0.5) + x.detach(),
+}
+programs = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=8)
+
+
+def forward(names: list[str], x: AnyTensor) -> AnyTensor:
+    for name in names:
+        x = STEPS[name](x)
+    return x
+
+
+def start() -> Any:
+    return np.random.default_rng(8).uniform(-1, 1, (SIZE, SIZE))
+
+
+@given(programs)
+def test_decorators_are_transparent(names: list[str]) -> None:
+    """The values have the same bits on every backend around NdArray, and none of them is NaN here."""
+    found = []
+    for backend in VALUE_BACKENDS.values():
+        x = Tensor.from_data(start(), backend.device())
+        found.append(forward(names, x).to_numpy())
+    assert np.isfinite(found[0]).all()
+    assert len({values.tobytes() for values in found}) == 1
+
+
+@given(programs)
+def test_gradients_are_the_same_under_every_decorator(names: list[str]) -> None:
+    found = []
+    for inner in (NdArray, Traced[NdArray], Autodiff[NdArray]):
+        device: Device[Any] = Autodiff[inner].device(float_dtype="float64")  # type: ignore[valid-type]
+        x = leaf(start(), device)
+        y = forward([*names, "add"], x)
+        gradient = x.grad((y * y).sum().backward())
+        assert gradient is not None
+        found.append(gradient.to_numpy().tobytes())
+    assert len(set(found)) == 1
+
+
+@given(programs)
+def test_shapes_alone_predict_every_event(names: list[str]) -> None:
+    """Forward, backward, saves, releases and frees, in the order in which they happened."""
+    logs = []
+    for inner in (Traced[NdArray], Traced[Meta]):
+        device: Any = Autodiff[inner].device(float_dtype="float64")  # type: ignore[valid-type]
+        x = leaf(start(), device)
+        loss = forward(names, x).sum()
+        grads = loss.backward()
+        del loss, x
+        logs.append((device.inner.log.events, device.inner.log.names))
+        del grads
+    assert logs[0] == logs[1]
+
+
+@given(programs)
+def test_the_ledger_ends_empty(names: list[str]) -> None:
+    """When every name is gone, every buffer that was allocated has been freed, once."""
+    device: Any = Autodiff[Traced[NdArray]].device(float_dtype="float64")
+    forward(names, leaf(start(), device)).sum().backward()
+    events = device.inner.log.events
+    allocated = [event[1] for event in events if event[0] == 1]
+    freed = [event[1] for event in events if event[0] == 5]
+    assert sorted(freed) == allocated

@@ -1,0 +1,217 @@
+"""Errors come in layers: what was asked and where, what was given, every reason, and the fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support import AnyTensor, const, ints, plain, tracked
+from tinyburn import (
+    Autodiff,
+    BackendMismatch,
+    DeviceMismatch,
+    DTypeMismatch,
+    Meta,
+    Module,
+    NdArray,
+    ShapeError,
+    Tensor,
+    TinyburnError,
+    Traced,
+)
+from tinyburn.tensor import BackendUnavailable, ConfigError, GraphError
+
+RANKS = """\
+add
+  left  : (16, 4) float32 on NdArray(cpu)
+  right : (4,) float32 on NdArray(cpu)
+  because the ranks differ: 2 and 1
+  hint: write unsqueeze() on the right tensor, which gives it shape (1, 4)"""
+
+MANY = """\
+mul
+  left  : (2, 3) float32 on NdArray(cpu)
+  right : (4, 5) float64 on NdArray(cpu)
+  because the dtypes differ: float32 and float64, and tinyburn never converts silently
+  because dim 0 is 2 in one and 4 in the other, and neither is 1
+  because dim 1 is 3 in one and 5 in the other, and neither is 1
+  hint: convert one, as in .cast("float32")"""
+
+EVERYTHING = """\
+sub
+  left  : (2,) float32 on NdArray(cpu)
+  right : (3,) float32 on Autodiff[NdArray](cpu)
+  because the backends differ: NdArray and Autodiff[NdArray]
+  because dim 0 is 2 in one and 3 in the other, and neither is 1"""
+
+
+def ones(shape: tuple[int, ...], device: Any) -> AnyTensor:
+    """Ones whose rank no checker knows, so that a wrong program can be written."""
+    return Tensor.ones(shape, device)
+
+
+def test_a_rank_error_names_the_unsqueeze() -> None:
+    with pytest.raises(ShapeError) as caught:
+        ones((16, 4), plain("float32")) + ones((4,), plain("float32"))
+    assert str(caught.value) == RANKS
+
+
+def test_every_reason_is_given_at_once() -> None:
+    with pytest.raises(DTypeMismatch) as caught:
+        Tensor.ones((2, 3), plain("float32")) * Tensor.ones((4, 5), plain())
+    assert str(caught.value) == MANY
+
+
+def test_backend_and_shape_together() -> None:
+    with pytest.raises(BackendMismatch) as caught:
+        ones((2,), plain("float32")) - ones((3,), Autodiff[NdArray].device())
+    assert str(caught.value).startswith(EVERYTHING)
+    assert "to_device" in str(caught.value)
+    assert "from_inner" in str(caught.value)
+
+
+def test_two_devices_of_one_backend() -> None:
+    """Each traced device has its own log, so its tensors cannot meet another's."""
+    backend: Any = Traced[NdArray]
+    with pytest.raises(DeviceMismatch, match="to_device"):
+        Tensor.ones((2,), backend.device()) + Tensor.ones((2,), backend.device())
+
+
+def test_two_handles_of_one_place_are_one_device() -> None:
+    x, y = const([1.0], plain()), const([2.0], plain())
+    assert x.device is not y.device
+    assert x.device == y.device
+    assert hash(x.device) == hash(y.device)
+    assert (x + y).to_numpy().tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x + y,
+        lambda x, y: x == y,
+        lambda x, y: x @ y,
+        lambda x, y: x.mask_where(x > 0, y),
+        lambda x, y: x.mask_where(y > 0, x),
+        lambda x, y: x.mask_fill(y > 0, 1.0),
+        lambda x, y: x.gather(0, y.int()),
+        lambda x, y: x.select(0, y.int().flatten()),
+        lambda x, y: x.scatter(0, x.int(), y),
+        lambda x, y: x.slice_assign(0, y[:1]),
+    ],
+)
+@pytest.mark.parametrize("other", [Meta, Traced[NdArray], Autodiff[NdArray]], ids=lambda other: other.__name__)
+def test_backends_never_mix(call: Any, other: Any) -> None:
+    with pytest.raises(BackendMismatch, match="backends differ"):
+        call(Tensor.zeros((2, 2), plain("float32")), Tensor.zeros((2, 2), other.device()))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "reasons"),
+    [
+        ((2, 3), (4, 5), ["inner dims differ: 3 columns on the left, 4 rows on the right"]),
+        ((2, 3), (2, 3), ["inner dims differ", "transpose"]),
+        ((3,), (3,), ["the ranks are 1 and 1", "unsqueeze"]),
+        ((2, 3), (1, 3, 2), ["the ranks are 2 and 3"]),
+        ((2, 2, 3), (3, 4, 5), ["inner dims differ", "dim 0 is 2 in one and 3 in the other"]),
+    ],
+)
+def test_matmul_says_what_does_not_fit(left: Any, right: Any, reasons: list[str]) -> None:
+    with pytest.raises(ShapeError) as caught:
+        Tensor.ones(left, plain()) @ Tensor.ones(right, plain())
+    assert all(reason in str(caught.value) for reason in reasons)
+
+
+def test_matmul_wants_numbers_and_a_tensor() -> None:
+    x: Any = Tensor.ones((2, 2), plain())
+    for wrong in (2.0, [[1.0]], None):
+        with pytest.raises(DTypeMismatch, match="not a tensor"):
+            x @ wrong
+    with pytest.raises(DTypeMismatch):
+        Tensor.ones((2, 2), plain(), "bool") @ Tensor.ones((2, 2), plain(), "bool")
+    with pytest.raises(DTypeMismatch):
+        x @ Tensor.ones((2, 2), plain(), "float32")
+
+
+class _Inner(Module):
+    def forward(self, x: Any) -> Any:
+        return x + Tensor.ones((7,), x.device)
+
+
+class _Outer(Module):
+    def __init__(self) -> None:
+        self.layers = [_Inner(), _Inner()]
+
+    def forward(self, x: Any) -> Any:
+        return self.layers[1](x)
+
+
+def test_an_error_inside_a_module_names_its_path() -> None:
+    with pytest.raises(ShapeError) as caught:
+        _Outer()(Tensor.ones((2,), plain()))
+    assert str(caught.value).startswith("add (in _outer.layers.1)\n")
+    with pytest.raises(ShapeError) as outside:
+        Tensor.ones((2,), plain()) + Tensor.ones((7,), plain())
+    assert str(outside.value).startswith("add\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "python"),
+    [
+        (ShapeError, ValueError),
+        (DTypeMismatch, TypeError),
+        (BackendMismatch, TypeError),
+        (DeviceMismatch, ValueError),
+        (BackendUnavailable, RuntimeError),
+        (GraphError, RuntimeError),
+        (ConfigError, ValueError),
+    ],
+)
+def test_each_error_is_pythons_too(error: type[Exception], python: type[Exception]) -> None:
+    assert issubclass(error, TinyburnError)
+    assert issubclass(error, python)
+
+
+@pytest.mark.parametrize("name", ["mean", "max", "min"])
+def test_an_empty_batch_has_no_mean_and_says_so(name: str, any_device: Any) -> None:
+    for shape in ((0,), (0, 3), (3, 0)):
+        x: Any = Tensor.ones(shape, any_device)
+        with pytest.raises(ShapeError, match="empty batch"):
+            getattr(x, name)()
+        if any_device.backend.has_values:
+            assert x.sum().to_numpy().tolist() == [0.0]
+            assert x.prod().to_numpy().tolist() == [1.0]
+
+
+@pytest.mark.parametrize("name", ["mean_dim", "max_dim", "min_dim", "argmax", "argmin", "var", "std"])
+def test_an_empty_dim_has_no_mean(name: str) -> None:
+    x = Tensor.ones((0, 3), plain())
+    with pytest.raises(ShapeError, match="empty batch"):
+        getattr(x, name)(0)
+    assert getattr(x, name)(1).shape == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["sum_dim", "mean_dim", "max_dim", "prod_dim", "argmax", "var", "squeeze"])
+@pytest.mark.parametrize("dim", [2, -3, 100])
+def test_a_dim_that_does_not_exist(name: str, dim: int) -> None:
+    with pytest.raises(ShapeError, match=f"dim {dim} does not exist in a tensor of rank 2") as caught:
+        getattr(Tensor.ones((2, 3), plain()), name)(dim)
+    assert "use a dim from -2 to 1" in str(caught.value)
+
+
+def test_indices_must_be_whole_and_inside() -> None:
+    x = const([1.0, 2.0, 3.0], plain())
+    for wrong in ([3], [-1], [0, 99]):
+        with pytest.raises(ShapeError, match="has size 3"):
+            x.gather(0, ints(wrong, plain()))
+        with pytest.raises(ShapeError, match="has size 3"):
+            x.select(0, ints(wrong, plain()))
+    with pytest.raises(DTypeMismatch, match="int"):
+        x.gather(0, const([0.0], plain()))
+
+
+def test_messages_do_not_depend_on_the_process() -> None:
+    with pytest.raises(TinyburnError) as caught:
+        Tensor.ones((2,), tracked()) + Tensor.ones((3,), tracked())
+    assert "0x" not in str(caught.value)
