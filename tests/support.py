@@ -67,6 +67,11 @@ def grads_of(function: Callable[..., AnyTensor], *inputs: Any, device: Device[An
     return [gradient_of(x, grads) for x in leaves]
 
 
+def one(function: Callable[[AnyTensor], AnyTensor], values: Any, dtype: str = "float64") -> Any:
+    """The gradient of one input, as nested lists."""
+    return grads_of(function, values, device=tracked(dtype))[0].tolist()
+
+
 def gradient_of(x: AnyTensor, grads: Any) -> Values:
     """One leaf's gradient as a NumPy array. It must exist."""
     found = x.grad(grads)

@@ -17,6 +17,7 @@ from tests.support import (
     grads_of,
     leaf,
     mask,
+    one,
     plain,
     tracked,
 )
@@ -30,12 +31,6 @@ from tinyburn import (
     Traced,
     activation,
 )
-
-
-def one(function: Callable[[AnyTensor], AnyTensor], values: Any, dtype: str = "float64") -> Any:
-    """The gradient of one input, as nested lists."""
-    return grads_of(function, values, device=tracked(dtype))[0].tolist()
-
 
 # D. Element-wise rules at hard points
 

@@ -30,9 +30,9 @@ def training_step(device: Device[Any] | None = None) -> Example:
     return loss, {"x": x, "W": w, "b": b, "target": target}
 
 
-def normalize_batch() -> Example:
+def normalize_batch(device: Device[Any] | None = None) -> Example:
     """x reaches the result by several ways."""
-    device = new_device()
+    device = device or new_device()
     x = Tensor.random((16, 8), Distribution.Normal(0, 1), device).require_grad()
     centred = x - x.mean_dim(0)
     return centred / ((centred * centred).mean_dim(0) + 1e-6).sqrt(), {"x": x}
@@ -48,8 +48,8 @@ class Mlp(Module):
         return self.layers[-1](x)
 
 
-def mlp(layers: int = 3) -> Example:
-    device = new_device()
+def mlp(layers: int = 3, device: Device[Any] | None = None) -> Example:
+    device = device or new_device()
     model = Mlp([4, *[8] * (layers - 1), 2], device)
     x, target = Tensor.ones((16, 4), device), Tensor.zeros((16, 2), device)
     return nn.MseLoss()(model(x), target), {"model": model, "x": x, "target": target}

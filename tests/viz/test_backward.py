@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.viz.examples import SVG, columns, mlp, new_device, normalize_batch, texts, training_step
-from tinyburn import Autodiff, NdArray, Tensor, Traced, activation, viz
+from tests.viz.examples import SVG, Example, columns, mlp, new_device, normalize_batch, texts, training_step
+from tinyburn import Autodiff, Distribution, NdArray, Tensor, Traced, viz
 from tinyburn.backend import Kind
 from tinyburn.text import amount
 from tinyburn.viz.model import read_graph
@@ -77,16 +77,18 @@ def test_a_constant_operand_means_that_the_other_is_not_kept() -> None:
     assert rows == [("a", "input")]
 
 
-@pytest.mark.parametrize("example", [training_step, normalize_batch, mlp])
-def test_the_buffers_are_those_that_the_ledger_sees_saved(example: Callable[..., Any]) -> None:
+def scattered(device: Any) -> Example:
+    """Views of views, a reshape that has to copy, and a cast that does nothing."""
+    x = Tensor.random((4, 6), Distribution.Default, device).require_grad()
+    y = x.transpose().reshape((4, 6)).reshape((2, 12)).exp() * x.reshape((2, 12)).cast("float64")
+    return (y * x[0:1, 0:1].expand((2, 12))).sum(), {"x": x}
+
+
+@pytest.mark.parametrize("example", [training_step, normalize_batch, lambda device: mlp(3, device), scattered])
+def test_the_buffers_are_those_that_the_ledger_sees_saved(example: Callable[[Any], Example]) -> None:
     """The picture reads the rules; the event log of a traced backend is written by what really happens."""
     device = Autodiff[Traced[NdArray]].device(float_dtype="float64")
-    if example is training_step:
-        loss, names = training_step(device)
-    else:
-        x = Tensor.ones((4, 4), device).require_grad()
-        y = activation.relu(x @ x) / (x.exp() + 1.0)
-        loss, names = (y * y.tanh()).mean(), {"x": x}
+    loss, names = example(device)
     log = device.inner.log
     saved = {event[1] for event in log.events if event[0] == Kind.SAVE}
     sizes = {event[1]: event[2] for event in log.events if event[0] == Kind.ALLOC}

@@ -18,7 +18,7 @@ from tinyburn.tensor.scope import current_path
 from .compiled import CompiledRule, compile_rules
 from .engine import run_backward
 from .gradients import Gradients
-from .graph import LEAF, Edge, GraphArray, Node, note_all
+from .graph import LEAF, Edge, GraphArray, Node, WatchedNode, note_all
 from .strategy import NoCheckpointing
 
 IB = TypeVar("IB", bound=Backend)
@@ -111,11 +111,13 @@ def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Back
                 depth = max(depth, operand.node.depth)
         if not edges:
             return
-        if observed:
+        nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
+        make = WatchedNode if observed else Node
+        result.node = node = make(name, nodes, edges, depth + 1, result.shape, result.dtype, current_path())
+        if isinstance(node, WatchedNode):
+            node.backend = inner
             for _, rule, saved in edges:
                 note_all(inner, "save", rule.buffers(saved))
-        nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
-        result.node = Node(name, nodes, edges, depth + 1, result.shape, result.dtype, current_path())
 
     apply.__name__ = name
     return apply

@@ -74,6 +74,17 @@ class Node:
         return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name}, depth={self.depth})"
 
 
+class WatchedNode(Node):
+    """A node on a backend that is observed: when it goes, it says that what it still kept is released."""
+
+    __slots__ = ("backend",)
+    backend: type[Backend]
+
+    def __del__(self) -> None:
+        for _, rule, saved in self.edges or ():
+            note_all(self.backend, "release", rule.buffers(saved))
+
+
 class GraphArray:
     """The primitive of `Autodiff`: an inner primitive, and the node that it has in the graph, if any."""
 

@@ -62,7 +62,7 @@ def _exponent(g: AnyTensor, a: AnyTensor | float, out: AnyTensor) -> AnyTensor:
     """``g * out * log(a)``, with slope 0 at base 0, where the power is 0 all around."""
     if not isinstance(a, Tensor):
         return g * out * (math.log(a) if a > 0 else 0.0 if a == 0 else math.nan)
-    return g.multiply_no_nan(out * a.mask_fill(a == 0, 1.0).log())
+    return g.multiply_no_nan(out.multiply_no_nan(a.mask_fill(a == 0, 1.0).log()))
 
 
 def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTensor:
@@ -84,7 +84,8 @@ def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
 
 def _std(g: AnyTensor, a: AnyTensor, out: AnyTensor, dim: int, correction: int) -> AnyTensor:
     """``(a - mean) / ((n - correction) * std)``, and 0 for an element at the mean, also where std is 0."""
-    centred = a - a.mean_dim(dim)
+    shifted = a - a.narrow(dim, 0, 1)  # as in the forward, so that a constant is exactly at its mean
+    centred = shifted - shifted.mean_dim(dim)
     return g * centred.multiply_no_nan(1.0 / (out * float(a.shape[dim] - correction)))
 
 
@@ -115,7 +116,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   lambda g, mask: _zeros(g.shape, g).mask_where(mask, g)),  # noqa: E501
-    "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g)),
+    "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g).mask_fill(g == 0, 0)),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: g * a.sign(),),

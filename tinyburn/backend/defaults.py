@@ -71,8 +71,13 @@ class Backend(Required):
 
     @classmethod
     def var(cls, a: Array, dim: int, correction: int) -> Array:
-        """Squares of the distances from the mean, over ``n - correction`` (Bessel's correction is 1)."""
-        centred = cls.sub(a, cls.mean_dims(a, (dim,)))
+        """Squares of the distances from the mean, over ``n - correction`` (Bessel's correction is 1).
+
+        The first entry is taken off before: that changes no distance, and makes those of a constant exactly 0.
+        """
+        shifted = cls.sub(a, _part(cls, a, dim, 0, 1))
+        centred = cls.sub(shifted, cls.mean_dims(shifted, (dim,)))
+        del shifted
         squares = cls.mul(centred, centred)
         del centred
         mean = cls.mean_dims(squares, (dim,))

@@ -11,7 +11,7 @@ import numpy as np
 from tinyburn.tensor.distribution import AnyDistribution, Bernoulli, Normal, Uniform
 from tinyburn.tensor.dtype import DType, to_dtype
 from tinyburn.tensor.errors import BackendUnavailable, explain
-from tinyburn.tensor.shape import Shape
+from tinyburn.tensor.shape import Shape, reduced_shape
 
 from .defaults import Backend
 from .device import Device, MemoryUsage
@@ -41,8 +41,12 @@ def _reduction(ufunc: np.ufunc) -> Any:
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any]) -> NumPyArray:
-    folded: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True)
-    return folded if folded.flags.c_contiguous else folded.copy()  # only a permuted array of rank 3 or more needs it
+    if a.flags.c_contiguous or a.ndim < 3:
+        row_major: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True)
+        return row_major
+    out = np.empty(reduced_shape(a.shape, dims), dtype)  # by itself NumPy would copy the layout of a permuted operand
+    ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True, out=out)
+    return out
 
 
 class CpuDevice(Device["NdArray"]):
@@ -267,7 +271,10 @@ class NdArray(Backend):
 
 
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
-    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own place."""
+    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own place.
+
+    The places take a few buffers for a moment, and so does NumPy's own walk over them: the ledger does not see these.
+    """
     rank = indices.ndim
     return tuple(
         indices if axis == dim else np.arange(size).reshape([-1 if place == axis else 1 for place in range(rank)])

@@ -59,12 +59,15 @@ def serialise(notebook: Any) -> str:
 
 def write(path: Path, text: str) -> None:
     """Replaces a file in one step: whatever happens, the disk holds the old notebook or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".part", dir=path.parent)
-    draft = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        draft.chmod(path.stat().st_mode)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".part", dir=path.parent)
+        draft = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            draft.chmod(path.stat().st_mode)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise CommandError(f"cannot be written: {error}") from error

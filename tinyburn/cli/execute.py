@@ -22,7 +22,7 @@ class _ThisPython(KernelSpecManager):
     """Answers every name with the Python that runs this command: a registered kernel may belong to another one."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=CRITICAL"]
         return KernelSpec(argv=command, display_name="Python 3 (ipykernel)", language="python")
 
 

@@ -24,7 +24,6 @@ def lab(port: int, *, browser: bool) -> int:
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{FIRST_PAGE}",
         f"--port={port}",
-        "--LabApp.news_url=None",  # no question about news before the first page is read
     ]
     if not browser:
         words.append("--no-browser")

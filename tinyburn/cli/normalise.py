@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from hashlib import sha256
+from itertools import groupby
 from typing import Any
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -16,9 +17,9 @@ _WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _REFERENCE = re.compile(r"IPY_MODEL_(\w+)")
 _PATHS = (
-    (re.compile(r"[^\s\"']*[\\/]ipykernel_\d+[\\/]\d+\.py"), "<cell>"),
-    (re.compile(r"[^\s\"']*[\\/]site-packages[\\/]"), ""),
-    (re.compile(r"[^\s\"']*[\\/](?=tinyburn[\\/][\w\\/]+\.py)"), ""),
+    (re.compile(r"""[^\s"']*[\\/]ipykernel_\d+[\\/]\d+\.py"""), "<cell>"),
+    (re.compile(r"""[^\s"']*[\\/]site-packages[\\/]"""), ""),
+    (re.compile(r"""[^\s"']*[\\/](?=tinyburn[\\/][\w\\/]+\.py)"""), ""),
 )
 """The file names in a warning. tests/nbval_sanitize.cfg holds the same patterns, for nbval's comparison."""
 
@@ -48,6 +49,7 @@ def _name_cells(notebook: Any) -> None:
 
 
 def _normalise_outputs(cell: Any) -> None:
+    cell.outputs = _with_streams_joined(cell.outputs)
     for output in cell.outputs:
         if output.output_type == "execute_result":
             output.execution_count = cell.execution_count
@@ -56,6 +58,23 @@ def _normalise_outputs(cell: Any) -> None:
         elif output.output_type == "error":
             # The rest of a traceback names files, and each version of Python words it in its own way.
             output.traceback = [f"{output.ename}: {output.evalue}"]
+
+
+def _with_streams_joined(outputs: list[Any]) -> list[Any]:
+    """Between two displays, all of stdout and then all of stderr: a kernel sends them in pieces, by the clock."""
+    joined: list[Any] = []
+    for is_stream, group in groupby(outputs, key=lambda output: output.output_type == "stream"):
+        if not is_stream:
+            joined += group
+            continue
+        by_name: dict[str, Any] = {}
+        for output in group:
+            if output.name in by_name:
+                by_name[output.name].text += output.text
+            else:
+                by_name[output.name] = output
+        joined += [by_name[name] for name in sorted(by_name, reverse=True)]
+    return joined
 
 
 def rewrite_paths(text: str) -> str:

@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 
 from tinyburn.backend.defaults import Backend
 from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import reject_dtype
 
 B = TypeVar("B", bound=Backend)
 D = TypeVar("D", default=Any)
@@ -59,6 +60,8 @@ class Param(Generic[B, D]):
 
 
 def _as_parameter(tensor: Any) -> Any:
+    if tensor.primitive.dtype.kind != "f":
+        raise reject_dtype("Param.from_tensor", tensor, "float")
     if tensor.backend.is_autodiff:
         tensor = tensor.require_grad()
     tensor.backend.note(tensor.primitive, "parameter")

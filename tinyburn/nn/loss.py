@@ -6,7 +6,7 @@ from typing import Literal, TypeVar
 
 from tinyburn.backend import Backend
 from tinyburn.module import Module
-from tinyburn.tensor import D1, ShapeError, Tensor
+from tinyburn.tensor import D1, ConfigError, ShapeError, Tensor
 from tinyburn.tensor.errors import explain
 
 B = TypeVar("B", bound=Backend)
@@ -24,6 +24,8 @@ class MseLoss(Module):
         Raises ShapeError if the shapes differ, and for the mean of an empty batch.
         """
         check_same_shape("MseLoss", prediction, target)
+        if reduction not in ("mean", "sum"):
+            raise ConfigError(explain("MseLoss", [f"reduction {reduction!r} is neither 'mean' nor 'sum'"]))
         squares = (prediction - target) ** 2
         return squares.mean() if reduction == "mean" else squares.sum()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check_operands(op: str, a: AnyTensor, b: AnyTensor, *, dtype: bool = True, shapes: bool = True) -> None:
     """Raises one error with every reason why two tensors cannot meet in ``op``; returns if they can."""
     failures = _placement(a, b)
-    if dtype and not failures and a.dtype != b.dtype:
+    if dtype and a.primitive.dtype != b.primitive.dtype:
         reason = f"the dtypes differ: {a.dtype} and {b.dtype}, and tinyburn never converts silently"
         failures.append((DTypeMismatch, reason, f'convert one, as in .cast("{a.dtype}")'))
     conflicts = broadcast_conflicts(a.shape, b.shape) if shapes else []
@@ -50,14 +50,12 @@ def _placement(a: AnyTensor, b: AnyTensor) -> list[tuple[type[TinyburnError], st
     hint = "move one with .to_device(other.device)"
     if a.backend is not b.backend:
         reason = f"the backends differ: {a.backend.__name__} and {b.backend.__name__}"
-        return [
-            (
-                BackendMismatch,
-                reason,
-                hint + ", or use .inner() or Tensor.from_inner() between a decorator and its inside",
-            )
-        ]
-    return [(DeviceMismatch, f"the devices differ: {a.device} and {b.device}", hint)]
+        hint += ", or use .inner() or Tensor.from_inner() between a decorator and its inside"
+        return [(BackendMismatch, reason, hint)]
+    if str(a.device) != str(b.device):
+        return [(DeviceMismatch, f"the devices differ: {a.device} and {b.device}", hint)]
+    reason = f"both are on a {a.device}, but from two calls of device(), and each of them keeps a log of its own"
+    return [(DeviceMismatch, reason, "make one device and hand it to everything, or " + hint)]
 
 
 def _shape_hint(a: Shape, b: Shape) -> str | None:

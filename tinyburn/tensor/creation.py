@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
@@ -67,9 +68,9 @@ class Creation(TensorBase[B, D, K]):
         """
         check_device("from_data", device)
         values = host_array(data, dtype)
-        if dtype is None and not isinstance(data, np.ndarray | np.generic | TensorData):
-            listed_bools = values.dtype.kind == "b" and values.size
-            values = values if listed_bools else values.astype(device.float_dtype, copy=False)
+        has_dtype = dtype is not None or isinstance(data, np.ndarray | np.generic | TensorData)
+        if not has_dtype and (values.dtype.kind != "b" or not values.size):
+            values = host_array(values, device.float_dtype)
         return _tensor(device.backend.from_numpy(values, device), device)
 
     zeros: _Filled
@@ -162,7 +163,7 @@ def _as_kind(op: str, value: float, dtype: DType) -> float | int:
     """A Python number as one of a dtype; raises DTypeMismatch where it would change."""
     if dtype.kind is Float:
         return float(value)
-    if not np.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
+    if not math.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
         raise DTypeMismatch(explain(op, [f"{value!r} is not a value of {dtype}"]))
     return bool(value) if dtype.kind is Bool else check_range(op, int(value), np.dtype(dtype))
 

@@ -171,19 +171,27 @@ class Movement(TensorBase[B, D, K]):
 
     def select(self, dim: int, indices: Tensor[B, D1, Int]) -> Tensor[B, D, K]:
         """Whole rows (or whatever lies at each place of ``dim``), in the order of the indices."""
-        place = normalize_dim("select", dim, self.shape)
-        self._check_range("select", place, indices)
+        place = self._check_list("select", dim, indices)
         return self._new(self.device.backend.select(self.primitive, place, indices.primitive))
 
     def select_assign(self, dim: int, indices: Tensor[B, D1, Int], values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with ``values`` added where `select` would read; an index that comes twice adds twice."""
-        place = normalize_dim("select_assign", dim, self.shape)
         checks.check_operands("select_assign", self, values, shapes=False)
-        self._check_range("select_assign", place, indices)
+        place = self._check_list("select_assign", dim, indices)
         wanted = (*self.shape[:place], *indices.shape, *self.shape[place + 1 :])
         if values.shape != wanted:
             raise ShapeError(explain("select_assign", [f"the values have shape {values.shape}, the places {wanted}"]))
         return self._new(self.device.backend.select_assign(self.primitive, place, indices.primitive, values.primitive))
+
+    def _check_list(self, op: str, dim: int, indices: Tensor[B, D1, Int]) -> int:
+        place = normalize_dim(op, dim, self.shape)
+        if indices.rank != 1:
+            reason = f"the indices have rank {indices.rank}; they must be one list, of rank 1"
+            raise ShapeError(
+                explain(op, [reason], given={"indices": indices.shape}, hint="flatten() them, or use gather()")
+            )
+        self._check_range(op, place, indices)
+        return place
 
     def _check_indices(self, op: str, dim: int, indices: Tensor[B, Any, Int], shape: Shape) -> int:
         place = normalize_dim(op, dim, self.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .fold import Box, Drawn
@@ -31,6 +32,7 @@ class Row:
 
 
 def rows_of(graph: Graph, drawn: Drawn) -> list[Row]:
+    """A row for each box, operands first."""
     return [_row(graph, box) for box in drawn.boxes]
 
 
@@ -57,5 +59,10 @@ def _contents(graph: Graph, box: Box) -> str:
     ops = Counter(graph.items[number].op for number in box.items).most_common(6)
     parts = [op if times == 1 else f"{times} {op}" for op, times in ops]
     kinds = Counter(graph.items[leaf].kind for leaf in box.leaves)
-    parts += [count(times, kind).replace("leafs", "leaves") for kind, times in kinds.items()]
+    parts += [count(times, kind) for kind, times in kinds.items()]
     return ", ".join(parts)
+
+
+def with_notes(table: str, notes: Sequence[str]) -> str:
+    """The text form: the table, and under it what else there is to say."""
+    return "\n".join([table, "", *notes]) if notes else table

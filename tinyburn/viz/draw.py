@@ -17,10 +17,7 @@ _LONGEST = 44  # characters in one line of a card
 _NARROWEST = 600.0  # a sheet, so that its title has room
 _TITLE_CHARACTER = 8.0
 
-STYLE = (
-    ".off{stroke-dasharray:5 3}.thick{stroke-width:2.4}.arrow{stroke-width:1.3}"
-    ".frame{stroke-width:1.8}"
-)
+STYLE = ".off{stroke-dasharray:5 3}.thick{stroke-width:2.4}.arrow{stroke-width:1.3}.frame{stroke-width:1.8}"
 ARROW = (
     '<marker id="arrow" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto" markerUnits="userSpaceOnUse">'
     '<path d="M0 0L9 4L0 8z" class="head"/></marker>'
@@ -49,6 +46,7 @@ class Card:
 
     @property
     def size(self) -> Size:
+        """What the text needs, with the band and the pile."""
         widest = max(len(line) for line in (self._first, *self.under))
         band = _BAND if self.letter else 0
         pile = 2 * _STACK if self.stacked else 0
@@ -56,7 +54,7 @@ class Card:
 
     @property
     def _first(self) -> str:
-        return self.head + self.rest
+        return f"{self.head} {self.rest}"
 
     def draw(self, x: float, y: float, width: float | None = None, height: float | None = None) -> list[str]:
         """The card with its top left corner at (x, y); wider or higher than it needs if asked."""
@@ -66,20 +64,21 @@ class Card:
         parts.append(rect(x, y, wide, high, self.style, 3))
         left = x + _PADDING
         if self.letter:
+            parts.append(rect(x + 1, y + 1, _BAND + 2, high - 2, "paper", 2))  # what the colours stand out from
             parts.append(rect(x + 2, y + 2, 7, high - 4, "", 0, f'fill="{fill_of(self.letter)}"'))
             parts.append(text(x + 17, y + 18, self.letter, "ink bold", "middle"))
             left += _BAND
         parts.append(text(left, y + 18, self.head, "ink bold"))
         if self.rest:
-            parts.append(text(left + text_width(self.head), y + 18, self.rest))
+            parts.append(text(left + text_width(self.head + " "), y + 18, self.rest))
         return parts + [text(left, y + 18 + LINE * (n + 1), line, "soft") for n, line in enumerate(self.under)]
 
 
-def fit(head: str, rest: str) -> tuple[str, str]:
-    """The first line of a card, cut to what a card can hold."""
-    if len(head) > _LONGEST - 8:
-        head = head[: _LONGEST - 9] + "…"
-    room = _LONGEST - len(head)
+def fit(head: str, rest: str, longest: int = _LONGEST) -> tuple[str, str]:
+    """The first line of a card, cut to what a card can hold. The text form of a picture cuts nothing."""
+    if len(head) > longest:
+        head = head[: longest - 1] + "…"
+    room = max(longest - len(head) - 1, 8)
     return head, rest if len(rest) <= room else rest[: room - 1] + "…"
 
 
@@ -90,6 +89,7 @@ def curve(points: Sequence[Point]) -> str:
 
 
 def arrow(points: Sequence[Point], is_dashed: bool = False) -> str:
+    """A thin line with a head at its last point."""
     style = "line arrow off" if is_dashed else "line arrow"
     return path(curve(points), style, 'marker-end="url(#arrow)"')
 
@@ -103,11 +103,16 @@ class Key:
 
 
 def card_key(meaning: str, style: str, letter: str = "") -> Key:
-    band = rect(2, 2, 6, 10, "", 0, f'fill="{fill_of(letter)}"') + text(17, 11, letter, "ink bold", "middle") if letter else ""
-    return Key(rect(0, 0, 26, 14, style, 2) + band, meaning)
+    """A small box as the pictures have it."""
+    swatch = rect(0, 0, 26, 14, style, 2)
+    if letter:
+        swatch += rect(1, 1, 24, 12, "paper") + rect(2, 2, 6, 10, "", 0, f'fill="{fill_of(letter)}"')
+        swatch += text(17, 11, letter, "ink bold", "middle")
+    return Key(swatch, meaning)
 
 
 def line_key(meaning: str, style: str, extra: str = "") -> Key:
+    """A short line as the pictures have it."""
     return Key(path("M0 7H26", style, extra), meaning)
 
 
@@ -123,15 +128,15 @@ def sheet(
     """A whole picture: the title, the drawing in the middle, the legend and what else there is to say."""
     width = max(size[0], _NARROWEST)
     titles = wrap(title, int(width / _TITLE_CHARACTER)) or [""]
-    top = MARGIN + 20 * len(titles)
+    top = MARGIN + 20 * len(titles) + 8
     body = [text(MARGIN, MARGIN + 10 + 20 * line, content, "ink title") for line, content in enumerate(titles)]
     body += [f'<g transform="translate({number(MARGIN + (width - size[0]) / 2)} {number(top)})">', *drawing, "</g>"]
     y = top + size[1] + 20
-    for key, x, row in _in_rows(keys, width):
+    placed = _in_rows(keys, width)
+    for key, x, row in placed:
         body.append(f'<g transform="translate({number(MARGIN + x)} {number(y + 20 * row)})">{key.swatch}</g>')
         body.append(text(MARGIN + x + 34, y + 20 * row + 11, key.meaning, "soft"))
-        last = y + 20 * row
-    y = last + 24 if keys else y
+    y += 24 + 20 * placed[-1][2] if placed else 0
     for note in notes:
         for line in wrap(note, int(width / CHARACTER)):
             body.append(text(MARGIN, y + 11, line, "soft"))

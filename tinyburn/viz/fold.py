@@ -7,13 +7,17 @@ other in a circle. What a box stands for is said on it: nothing is left out in s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from .formula import count
+from .formula import count, thousands
 from .model import Graph, Item
+from .picture import Picture
 
 LIMIT = 48
 """How many boxes of operations a reader can take in. Leaves come on top of that."""
+MOST_BYTES = 100_000
+"""How large the HTML of a picture may be: it is stored in the notebook."""
 _PERIODS = 12  # the longest pattern whose repeats are found, in boxes
 _REPEATS = 4  # how many times a pattern must come before it is folded
 
@@ -40,14 +44,26 @@ class Drawn:
     """The boxes in an order in which operands come first, and the edges between them, each pair once.
 
     Attributes:
+        spine: for each box the edge from its latest operand, which a layout draws straight: it is the way that the
+            data takes through the program, and the parameters come in from the side.
         box_of: for each item of the graph, the place of its box.
         note: what is not shown; empty if everything is.
     """
 
     boxes: tuple[Box, ...]
     edges: tuple[tuple[int, int], ...]
+    spine: frozenset[tuple[int, int]]
     box_of: tuple[int, ...]
     note: str
+
+
+def small_enough(draw: Callable[[int], Picture], limit: int = LIMIT) -> Picture:
+    """Draws with fewer boxes, by half each time, until the picture is small: a tangle has many long lines."""
+    picture = draw(limit)
+    while len(picture.html) > MOST_BYTES and limit > 8:
+        limit //= 2
+        picture = draw(limit)
+    return picture
 
 
 def fold(graph: Graph, limit: int = LIMIT) -> Drawn:
@@ -142,8 +158,10 @@ def _repeat(graph: Graph, boxes: list[Box], period: int, times: int) -> Box:
     numbers = tuple(number for box in boxes for number in box.items)
     names = [box.label or graph.items[box.items[0]].op for box in boxes[:period]]
     ends = [box.label or graph.items[box.items[0]].op for box in boxes[-period:]]
-    ranges = [name if name == end else f"{name} … {end.rsplit('.', 1)[-1]}" for name, end in zip(names, ends, strict=True)]
-    return Box("repeat", numbers, (), f"{times:,} more: ".replace(",", " ") + ", ".join(ranges))
+    ranges = [
+        name if name == end else f"{name} … {end.rsplit('.', 1)[-1]}" for name, end in zip(names, ends, strict=True)
+    ]
+    return Box("repeat", numbers, (), f"{thousands(times)} more: {', '.join(ranges)}")
 
 
 # Neighbours
@@ -199,7 +217,18 @@ def _drawn(graph: Graph, boxes: list[Box]) -> Drawn:
         for parent in item.parents:
             if box_of[parent] != box_of[number]:
                 edges[box_of[parent], box_of[number]] = None
-    return Drawn(tuple(boxes), tuple(edges), tuple(box_of), _note(graph, boxes))
+    return Drawn(tuple(boxes), tuple(edges), _spine(len(boxes), edges), tuple(box_of), _note(graph, boxes))
+
+
+def _spine(boxes: int, edges: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+    """Into each box the edge from the operand with the most steps behind it; the first of equals."""
+    steps = [0] * boxes
+    latest: dict[int, tuple[int, int]] = {}
+    for start, end in sorted(edges, key=lambda edge: edge[1]):
+        if end not in latest or steps[start] > steps[latest[end][0]]:
+            latest[end] = (start, end)
+        steps[end] = max(steps[end], steps[start] + 1)
+    return frozenset(latest.values())
 
 
 def _note(graph: Graph, boxes: list[Box]) -> str:
@@ -208,5 +237,5 @@ def _note(graph: Graph, boxes: list[Box]) -> str:
     inside = sum(len(box.items) + len(box.leaves) for box in folded)
     if not folded:
         return ""
-    hidden = f"{count(inside, 'node')} of {count(len(graph.items), '')}".rstrip("s ")
-    return f"{hidden} are not drawn one by one, but in {len(folded)} of the {len(boxes)} boxes"
+    hidden = f"{thousands(inside)} of {count(len(graph.items), 'node')}"
+    return f"{hidden} are not drawn one by one, but in {len(folded)} of the {count(len(boxes), 'box')}"

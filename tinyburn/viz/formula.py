@@ -47,10 +47,6 @@ def formula(op: str, arguments: Sequence[str]) -> str:
 
 def argument_text(value: Any) -> str:
     """An argument that is not a tensor: a number, a dim, a shape, a dtype or the bounds of a slice."""
-    if isinstance(value, bool | str):
-        return str(value)
-    if isinstance(value, int):
-        return str(value)
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, slice):
@@ -78,14 +74,15 @@ def shape_text(shape: Shape) -> str:
     return str(tuple(shape))
 
 
-def shorten(text: str, characters: int) -> str:
-    """At most so many characters, the last one an ellipsis if some are missing. The text form has them all."""
-    return text if len(text) <= characters else text[: characters - 1] + "…"
-
-
 def count(number: int, noun: str) -> str:
     """``1 operation``, ``1 000 operations``."""
-    return f"{number:,}".replace(",", " ") + f" {noun}" + ("" if number == 1 else "s")
+    plural = {"leaf": "leaves", "box": "boxes"}.get(noun, f"{noun}s")
+    return f"{thousands(number)} {noun if number == 1 else plural}"
+
+
+def thousands(number: int) -> str:
+    """A space at every third digit."""
+    return f"{number:,}".replace(",", " ")
 
 
 def digits(value: float) -> str:

@@ -14,10 +14,10 @@ from typing import Any
 from tinyburn.tensor import Tensor
 from tinyburn.text import amount, table
 
-from .boxes import Row, box_label, rows_of
+from .boxes import Row, box_label, rows_of, with_notes
 from .draw import Card, Key, arrow, card_key, fit, line_key, sheet
-from .fold import Box, Drawn, fold
-from .formula import count, shape_text
+from .fold import Box, Drawn, fold, small_enough
+from .formula import count, shape_text, thousands
 from .layout import place
 from .model import Graph, Name, read_graph
 from .picture import Picture
@@ -37,11 +37,13 @@ def graph(tensor: Tensor[Any, Any, Any], /, **names: Name) -> Picture:
         GraphError: the tensor depends on nothing that is tracked.
     """
     model = read_graph("graph", tensor, names)
-    drawn = fold(model)
-    rows = rows_of(model, drawn)
+    return small_enough(lambda limit: _picture(model, fold(model, limit)))
+
+
+def _picture(model: Graph, drawn: Drawn) -> Picture:
     title = _title(model)
     notes = [note for note in (drawn.note, absent_note(model)) if note]
-    return Picture(title, _text(rows, notes), _svg(title, model, drawn, notes))
+    return Picture(title, _text(rows_of(model, drawn), notes), _svg(title, model, drawn, notes))
 
 
 def absent_note(model: Graph) -> str:
@@ -51,10 +53,11 @@ def absent_note(model: Graph) -> str:
 
 def _title(model: Graph) -> str:
     tracked = [model.items[leaf] for leaf in model.leaves if model.items[leaf].gets_gradient]
+    operations = count(len(model.operations), "operation")
+    if len(model.leaves) == 1:
+        return f"{operations}; {tracked[0].label} is the only leaf, and gets a gradient"
     verb = "gets" if len(tracked) == 1 else "get"
-    leaves = f"{len(tracked)} of {count(len(model.leaves), '').strip()}".rstrip("s ")
-    noun = "leaf" if len(model.leaves) == 1 else "leaves"
-    return f"{count(len(model.operations), 'operation')}; {leaves} {noun} {verb} a gradient"
+    return f"{operations}; {thousands(len(tracked))} of {thousands(len(model.leaves))} leaves {verb} a gradient"
 
 
 def _text(rows: Sequence[Row], notes: Sequence[str]) -> str:
@@ -72,12 +75,12 @@ def _text(rows: Sequence[Row], notes: Sequence[str]) -> str:
         )
         for row in rows
     ]
-    return "\n".join([table(header, cells), *notes])
+    return with_notes(table(header, cells), notes)
 
 
 def _svg(title: str, model: Graph, drawn: Drawn, notes: Sequence[str]) -> str:
     cards = [card_of(model, box) for box in drawn.boxes]
-    layout = place([card.size for card in cards], drawn.edges)
+    layout = place([card.size for card in cards], drawn.edges, drawn.spine)
     body = [
         arrow(points, is_dashed=not gets_gradient(model, drawn.boxes[start]))
         for (start, _), points in zip(drawn.edges, layout.routes, strict=True)
@@ -88,6 +91,7 @@ def _svg(title: str, model: Graph, drawn: Drawn, notes: Sequence[str]) -> str:
 
 
 def gets_gradient(model: Graph, box: Box) -> bool:
+    """Whether a gradient comes back to this box."""
     return any(model.items[number].gets_gradient for number in box.items)
 
 
@@ -99,12 +103,12 @@ def card_of(model: Graph, box: Box) -> Card:
         return _group_card(model, box, is_root)
     size = f"{shape_text(last.shape)} {last.dtype} {amount(last.size)}"
     if last.is_operation:
-        head, rest = fit(last.label, f" = {last.formula}")
+        head, rest = fit(last.label, f"= {last.formula}")
         return Card(head, rest, (f"{last.op} {size}",), style="box rule thick" if is_root else "box")
     head, _ = fit(last.label, "")
     if last.gets_gradient:
         return Card(head, "", (size,), "P", "box sP thick" if is_root else "box sP frame")
-    return Card(head, " no gradient", (size,), "", "ghost frame")
+    return Card(head, "no gradient", (size,), "", "ghost frame")
 
 
 def _group_card(model: Graph, box: Box, is_root: bool) -> Card:
@@ -113,7 +117,7 @@ def _group_card(model: Graph, box: Box, is_root: bool) -> Card:
     inside = count(len(box.items), "operation")
     tracked = [model.items[leaf].size for leaf in box.leaves if model.items[leaf].gets_gradient]
     if tracked:
-        inside += f", P {count(len(tracked), 'leaf')} {amount(sum(tracked))}".replace("leafs", "leaves")
+        inside += f", P {count(len(tracked), 'leaf')} {amount(sum(tracked))}"
     out = f"out {shape_text(last.shape)} {last.dtype} {amount(last.size)}"
     style = "box rule thick" if is_root else "box frame"
     return Card(head, rest, (inside, out), style=style, stacked=True)
@@ -128,5 +132,5 @@ def _keys(model: Graph, drawn: Drawn) -> list[Key]:
         keys.append(line_key("no gradient comes back", "line arrow off"))
     if "group" in kinds:
         keys.append(card_key("several operations", "box frame"))
-    keys.append(card_key(f"{fit(model.root.label, '')[0]}, the result", "box rule thick"))
+    keys.append(card_key("what was asked for", "box rule thick"))
     return keys

@@ -7,24 +7,26 @@ move everything to the average of its neighbours as far as the others in the row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from itertools import pairwise
 
 from .places import Edge, Layout, Point, Size
 
 _SWEEPS = 8
+_PULL = 9  # how much stronger the spine holds together than other edges
 _STOP = 12.0  # the width of an invisible stop
 
 
-def layered(sizes: Sequence[Size], edges: Sequence[Edge], beside: float, below: float) -> Layout:
+def layered(sizes: Sequence[Size], edges: Sequence[Edge], spine: Set[Edge], beside: float, below: float) -> Layout:
     """See `layout.place`. The edges must not form a circle."""
-    chart = _Chart(sizes, edges)
+    chart = _Chart(sizes, edges, spine)
     chart.sort_rows()
     centres = chart.spread(beside)
     tops, height = chart.tops(below)
     left = min((centres[n] - chart.widths[n] / 2 for n in range(len(centres))), default=0)
     right = max((centres[n] + chart.widths[n] / 2 for n in range(len(centres))), default=0)
     centres = [x - left for x in centres]
-    corners = tuple([(centres[n] - width / 2, tops[chart.rows[n]]) for n, (width, _) in enumerate(sizes)])
+    corners = tuple([(centres[n] - sizes[n][0] / 2, chart.top(n, tops)) for n in range(len(sizes))])
     routes = tuple([_route(chain, chart, centres, tops) for chain in chart.chains])
     return Layout(right - left, height, corners, routes)
 
@@ -35,20 +37,23 @@ class _Chart:
     Attributes:
         rows: the row of each box, then of each stop.
         chains: for each edge its start, its stops and its end.
+        up, down: the neighbours of each box and stop in the row above and below; those on the spine several times,
+            so that they pull more.
         order: for each row its boxes and stops from left to right.
     """
 
-    def __init__(self, sizes: Sequence[Size], edges: Sequence[Edge]) -> None:
+    def __init__(self, sizes: Sequence[Size], edges: Sequence[Edge], spine: Set[Edge]) -> None:
         self.widths = [width for width, _ in sizes]
         self.heights = [height for _, height in sizes]
         self.rows = _rows(len(sizes), edges)
         self.chains = [self._chain(start, end) for start, end in edges]
         self.up: list[list[int]] = [[] for _ in self.rows]
         self.down: list[list[int]] = [[] for _ in self.rows]
-        for chain in self.chains:
-            for start, end in zip(chain, chain[1:], strict=False):
-                self.down[start].append(end)
-                self.up[end].append(start)
+        for edge, chain in zip(edges, self.chains, strict=True):
+            pull = _PULL if edge in spine else 1
+            for start, end in pairwise(chain):
+                self.down[start] += [end] * pull
+                self.up[end] += [start] * pull
         self.order: list[list[int]] = [[] for _ in range(max(self.rows, default=0) + 1)]
         for number, row in enumerate(self.rows):
             self.order[row].append(number)
@@ -87,12 +92,17 @@ class _Chart:
     def _push_apart(self, row: list[int], centres: list[float], beside: float) -> None:
         """Keeps the order of a row and its average place; moves what is too close."""
         wanted = [centres[number] for number in row]
-        for left, right in zip(row, row[1:], strict=False):
+        for left, right in pairwise(row):
             least = centres[left] + (self.widths[left] + self.widths[right]) / 2 + beside
             centres[right] = max(centres[right], least)
         shift = sum(centres[number] - want for number, want in zip(row, wanted, strict=True)) / max(len(row), 1)
         for number in row:
             centres[number] -= shift
+
+    def top(self, number: int, tops: list[float]) -> float:
+        """Boxes stand in the middle of their row."""
+        row = self.rows[number]
+        return tops[row] + (max(self.heights[other] for other in self.order[row]) - self.heights[number]) / 2
 
     def tops(self, below: float) -> tuple[list[float], float]:
         """The upper edge of each row, and the height of all."""
@@ -105,24 +115,23 @@ class _Chart:
 
 
 def _rows(boxes: int, edges: Sequence[Edge]) -> list[int]:
-    """The longest way from a box without operands; then such boxes move down to just above their first use."""
-    children: list[list[int]] = [[] for _ in range(boxes)]
+    """Each box as low as its users allow, so that an operand stands just above its first use."""
+    parents: list[list[int]] = [[] for _ in range(boxes)]
     waiting = [0] * boxes
     for start, end in edges:
-        children[start].append(end)
-        waiting[end] += 1
-    sources = [box for box in range(boxes) if not waiting[box]]
-    rows, ready = [0] * boxes, sources.copy()
+        parents[end].append(start)
+        waiting[start] += 1
+    from_below = [0] * boxes
+    ready = [box for box in range(boxes) if not waiting[box]]
     while ready:
         box = ready.pop()
-        for child in children[box]:
-            rows[child] = max(rows[child], rows[box] + 1)
-            waiting[child] -= 1
-            if not waiting[child]:
-                ready.append(child)
-    for box in sources:
-        rows[box] = min((rows[child] for child in children[box]), default=1) - 1
-    return rows
+        for parent in parents[box]:
+            from_below[parent] = max(from_below[parent], from_below[box] + 1)
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                ready.append(parent)
+    highest = max(from_below, default=0)
+    return [highest - row for row in from_below]
 
 
 def _average(values: Sequence[float], otherwise: float) -> float:
@@ -132,7 +141,7 @@ def _average(values: Sequence[float], otherwise: float) -> float:
 def _route(chain: list[int], chart: _Chart, centres: list[float], tops: list[float]) -> tuple[Point, ...]:
     """A curve from the bottom of a box through the stops to the top of another, upright at each of them."""
     start = chain[0]
-    x, y = centres[start], tops[chart.rows[start]] + chart.heights[start]
+    x, y = centres[start], chart.top(start, tops) + chart.heights[start]
     points: list[Point] = [(x, y)]
     for number in chain[1:]:
         to_x, to_y = centres[number], tops[chart.rows[number]]

@@ -10,12 +10,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from .layered import layered
 from .places import Edge, Layout, Point, Size
+from .routes import tidy
 
 _INCH = 72.0  # Graphviz measures boxes in inches; here an inch is 72 pixels
 _PROGRAM = "graphviz-pure"
@@ -32,13 +33,20 @@ class Spacing:
     below: float = 30
 
 
-def place(sizes: Sequence[Size], edges: Sequence[Edge], spacing: Spacing = Spacing()) -> Layout:
-    """Boxes by their width and height, and edges that run down from one box's place in ``sizes`` to another's."""
+_USUAL = Spacing()
+_NONE: Set[Edge] = frozenset()
+
+
+def place(sizes: Sequence[Size], edges: Sequence[Edge], spine: Set[Edge] = _NONE, spacing: Spacing = _USUAL) -> Layout:
+    """Boxes by their width and height, and edges that run down from one box's place in ``sizes`` to another's.
+
+    The edges of the ``spine`` are drawn as straight as possible.
+    """
     program = find_program()
-    answer = _run(program, _dot(sizes, edges, spacing)) if program else None
+    answer = _run(program, _dot(sizes, edges, spine, spacing)) if program else None
     if answer is None:
-        return layered(sizes, edges, spacing.beside, spacing.below)
-    return _read(answer, sizes, edges)
+        return tidy(layered(sizes, edges, spine, spacing.beside, spacing.below), sizes, edges)
+    return tidy(_read(answer, sizes, edges), sizes, edges)
 
 
 def find_program() -> str | None:
@@ -47,7 +55,7 @@ def find_program() -> str | None:
     return shutil.which(_PROGRAM, path=scripts) or shutil.which(_PROGRAM)
 
 
-def _dot(sizes: Sequence[Size], edges: Sequence[Edge], spacing: Spacing) -> str:
+def _dot(sizes: Sequence[Size], edges: Sequence[Edge], spine: Set[Edge], spacing: Spacing) -> str:
     """The graph in the DOT language, with boxes of fixed size and no text in them."""
     from graphviz import Digraph  # here, so that `import tinyburn` needs NumPy alone
 
@@ -56,7 +64,7 @@ def _dot(sizes: Sequence[Size], edges: Sequence[Edge], spacing: Spacing) -> str:
     for number, (width, height) in enumerate(sizes):
         graph.node(str(number), width=f"{width / _INCH:.4f}", height=f"{height / _INCH:.4f}")
     for start, end in edges:
-        graph.edge(str(start), str(end), arrowhead="none")
+        graph.edge(str(start), str(end), arrowhead="none", weight="9" if (start, end) in spine else "1")
     return str(graph.source)
 
 

@@ -47,7 +47,7 @@ def _gradients_at(peak: Column, columns: Sequence[Column]) -> str:
     alive = [column.first for column in columns if column.has_gradient]
     if not alive:
         return "no gradient is ever alive"
-    return "no gradient is alive yet" if alive[0] > peak.first else "no gradient is alive then"
+    return "no gradient is alive yet" if alive[0] >= peak.first else "no gradient is alive then"
 
 
 def text_of(columns: list[Column], planned: list[Column]) -> str:

@@ -13,6 +13,8 @@ from functools import cache
 from math import prod
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tinyburn.autodiff import Node
 from tinyburn.autodiff.compiled import CompiledRule, compile_rules
 from tinyburn.backend.operations import OPERATIONS
@@ -69,10 +71,12 @@ class Item:
 
     @property
     def is_operation(self) -> bool:
+        """Not a leaf, nor a constant."""
         return self.kind == "operation"
 
     @property
     def gets_gradient(self) -> bool:
+        """Whether `backward` brings one here."""
         return self.kind != "constant"
 
 
@@ -92,6 +96,7 @@ class Graph:
 
     @property
     def root(self) -> Item:
+        """What all the others were computed for."""
         return self.items[-1]
 
     @property
@@ -103,6 +108,10 @@ class Graph:
     def leaves(self) -> list[int]:
         """The numbers of the leaves and constants, in the order of their discovery."""
         return [number for number, item in enumerate(self.items) if not item.is_operation]
+
+    def tracked(self, number: int) -> list[tuple[int, int]]:
+        """The operands of an operation that a gradient goes to: each one's place, and its number."""
+        return [(place, self.numbers[parent]) for place, parent, _ in _tracked_operands(self.items[number].node)]
 
     def kept(self, number: int) -> list[Kept]:
         """What one operation keeps for the backward pass, or kept before that pass used it up."""
@@ -186,7 +195,7 @@ def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], i
         op=op_name(node.op),
         formula=formula(node.op, texts) if node.arguments else "",
         shape=node.shape,
-        dtype=node.dtype.name,
+        dtype=_dtype_name(node.dtype),
         size=prod(node.shape) * node.dtype.itemsize,
         path=node.path,
         parents=tuple([numbers[parent] for parent in node.parents]),
@@ -219,6 +228,11 @@ def _node_of(picture: str, name: str, value: Any) -> Node | None:
         raise BackendMismatch(explain(f"viz.{picture}", [reason], hint=hint))
     node: Node | None = value.primitive.node
     return node
+
+
+@cache
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which NumPy works out anew each time
 
 
 @cache

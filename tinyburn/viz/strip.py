@@ -15,6 +15,7 @@ from .columns import MAX_PHASES, ORDER, Column, merged, peak_of, phases_of, pres
 from .palette import MARKS
 
 MAX_NAMES = 40  # columns that are wide enough for a name below
+MAX_LABEL = 100  # characters of the peak's label
 
 LEFT, TOP, WIDTH, HEIGHT = 76, 64, 620, 240
 """The plot inside the picture, in pixels."""
@@ -62,7 +63,8 @@ def draw_strip(columns: list[Column], planned: list[Column], title: str) -> str:
     body += [_name(name, scale.x(place + 0.5), scale.base) for place, name in enumerate(names)]
     body += _legend(shown, foreseen, scale)
     body += [svg.text(LEFT, below + svg.LINE * row + 10, note, "soft") for row, note in enumerate(notes)]
-    width = max(scale.x(scale.count) + LEGEND_WIDTH + 36, 24 + max(len(line) for line in title_lines) * 7.9)
+    wide = [12 + 7.9 * len(line) for line in title_lines] + [LEFT + svg.text_width(note) for note in notes]
+    width = 12 + max(scale.x(scale.count) + 24 + LEGEND_WIDTH, *wide)
     halo = ".halo{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
     return svg.page(width, below + svg.LINE * len(notes) + 12, title, body, style=halo)
 
@@ -88,6 +90,8 @@ def _plot(columns: list[Column], planned: Sequence[Column], scale: Scale) -> lis
 
 def _notes(columns: Sequence[Column], length: int, scale: Scale) -> list[str]:
     """What a reader has to know about the columns and the names below them."""
+    if not columns:
+        return ["no operation ran and no tensor was made"]
     notes = [f"each column is the largest of up to {length} operations"] if length > 1 else []
     phases = phases_of(columns)
     if len(phases) > MAX_PHASES:
@@ -218,6 +222,7 @@ def _peak(columns: list[Column], scale: Scale) -> list[str]:
     x = scale.x(columns.index(peak) + 0.5)
     roof = scale.base - HEIGHT
     label = f"peak {amount(peak.total)} at {peak.step}"
+    label = label if len(label) <= MAX_LABEL else f"peak {amount(peak.total)}"  # the title has the rest
     half = svg.text_width(label) / 2
     middle = max(LEFT + half, min(x, scale.x(scale.count) + LEGEND_WIDTH - half))
     line = f"M{svg.number(x)} {svg.number(roof - 8)}V{svg.number(scale.base)}"

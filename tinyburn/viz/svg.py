@@ -25,6 +25,7 @@ def number(value: float) -> str:
 
 
 def text_width(text: str) -> float:
+    """In pixels, whatever fonts there are."""
     return len(text) * CHARACTER
 
 
@@ -40,6 +41,7 @@ def _printable(content: str) -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, style: str, radius: float = 0, extra: str = "") -> str:
+    """A rectangle by its top left corner; ``extra`` is more attributes."""
     corner = f' rx="{number(radius)}"' if radius else ""
     size = f'width="{number(width)}" height="{number(height)}"'
     more = f" {extra}" if extra else ""
@@ -47,6 +49,7 @@ def rect(x: float, y: float, width: float, height: float, style: str, radius: fl
 
 
 def path(commands: str, style: str, extra: str = "") -> str:
+    """A line or an area by SVG's path commands."""
     return f'<path d="{commands}" class="{style}"{" " + extra if extra else ""}/>'
 
 

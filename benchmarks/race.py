@@ -1,0 +1,73 @@
+"""Timing side by side: short rounds in turn, so that whatever slows the machine down slows every contender down.
+
+A single time says little on a shared machine. The ratio of two times that were taken a few milliseconds apart says
+much more, and the median over many such pairs is what the table prints. The clock is the processor time of this
+process, all of its threads: time that another program took is nobody's here.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from statistics import median, quantiles
+from time import process_time
+from timeit import Timer
+from typing import Any
+
+from result import Row, Target
+
+SCALE = {"us": 1e6, "ms": 1e3}
+ROUND_SECONDS = 0.004  # long enough for the clock and for warm caches, short enough to share the machine's mood
+
+WARM_UP_CALLS = 3
+MOST_CALLS = 20_000
+
+Times = dict[str, list[float]]
+"""For each contender the seconds of one call, round by round."""
+
+
+def timer(
+    statement: str | Callable[[], Any], names: dict[str, Any] | None = None, setup: str | Callable[[], Any] = "pass"
+) -> Timer:
+    """A contender. A statement is a function to call, or source text with the names in it; the setup is not timed."""
+    return Timer(statement, setup, process_time, names)
+
+
+def race(contenders: dict[str, Timer], rounds: int) -> Times:
+    """Runs every contender once in each round; the one that starts moves on by one place from round to round.
+
+    `Timer` switches the cycle collector off while it measures, for all alike. In between it runs, so that a
+    contender which leaves cycles behind does not slow the next one down.
+    """
+    calls = {name: _calls_in_a_round(contender) for name, contender in contenders.items()}
+    times: Times = {name: [] for name in contenders}
+    names = list(contenders)
+    gc.collect()
+    gc.freeze()  # what exists now stays: the collections between the rounds look at the new objects only
+    for _ in range(rounds):
+        for name in names:
+            gc.collect()
+            times[name].append(contenders[name].timeit(calls[name]) / calls[name])
+        names.append(names.pop(0))
+    gc.unfreeze()
+    return times
+
+
+def _calls_in_a_round(contender: Timer) -> int:
+    """How many calls fill a round. A first call can take far longer than all others, so it must not decide."""
+    contender.timeit(WARM_UP_CALLS)
+    calls = 1
+    while (seconds := contender.timeit(calls)) < ROUND_SECONDS and calls < MOST_CALLS:
+        calls = max(2 * calls, int(calls * ROUND_SECONDS / max(seconds, 1e-9)))
+    return min(calls, MOST_CALLS)
+
+
+def timed_row(
+    benchmark: str, case: str, times: Times, mine: str, other: str, unit: str, target: Target | None = None
+) -> Row:
+    """Compares two contenders of a race: the ratio round by round, and what each took in its best round."""
+    ratios = [a / b for a, b in zip(times[mine], times[other], strict=True)]
+    low, _, high = quantiles(ratios, n=4)
+    best, others_best = min(times[mine]) * SCALE[unit], min(times[other]) * SCALE[unit]
+    spread = (low, high)
+    return Row(benchmark, case, other, unit, best, others_best, best - others_best, median(ratios), spread, target)

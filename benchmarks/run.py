@@ -1,0 +1,81 @@
+"""Runs the benchmarks, all or those named, and prints one table. Nothing fails on a time: read the verdicts.
+
+python benchmarks/run.py [NAME ...] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import os
+
+# One thread for everybody. These are read when NumPy and PyTorch are loaded, so they come before the imports.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import import_time
+import large_ops
+import peak_bytes
+import small_ops
+import torch
+import tracing
+import training_step
+from result import HEADER, Row
+
+from tinyburn.text import table
+
+torch.set_num_threads(1)
+
+BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
+    "training_step": training_step.run,
+    "peak_bytes": peak_bytes.run,
+    "small_ops": small_ops.run,
+    "large_ops": large_ops.run,
+    "import_time": import_time.run,
+    "tracing": tracing.run,
+}
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Benchmarks of tinyburn beside NumPy, PyTorch and HIPS autograd.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to a file")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    return arguments
+
+
+def describe_machine() -> dict[str, str]:
+    versions = {name: version(name) for name in ("numpy", "torch", "autograd")}
+    return {"python": platform.python_version(), **versions, "machine": platform.machine(), "threads": "1"}
+
+
+def save(path: Path, rows: list[Row]) -> None:
+    document = {"made_with": describe_machine(), "rows": [{**asdict(row), "verdict": row.verdict} for row in rows]}
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    arguments = read_arguments()
+    rows: list[Row] = []
+    for name in arguments.names or BENCHMARKS:
+        print(f"running {name} ...", file=sys.stderr)
+        rows += BENCHMARKS[name]()
+    print(", ".join(f"{name} {text}" for name, text in describe_machine().items()))
+    print(table(HEADER, [row.cells() for row in rows]))
+    if arguments.json:
+        save(arguments.json, rows)
+
+
+if __name__ == "__main__":
+    main()
