@@ -51,18 +51,15 @@ class CompiledRule:
         rows = zip(self.names, self._tensors, saved, strict=True)
         return [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in _NUMBERS]
 
-    def __call__(self, g: Tensor[Any, Any, Any], saved: Saved, parent: Node) -> Tensor[Any, Any, Any]:
+    def gradient(self, g: Tensor[Any, Any, Any], saved: Saved, parent: Node) -> Tensor[Any, Any, Any]:
         """The gradient of the operand whose node is ``parent``."""
-        if self._own:
-            return self._function(g, *[read(parent) for read in self._own], *self._tensors_of(saved, g))
-        return self._function(g, *self._tensors_of(saved, g)) if saved else self._function(g)
-
-    def _tensors_of(self, saved: Saved, g: Tensor[Any, Any, Any]) -> list[Any]:
+        if not (saved or self._own):
+            return self._function(g)
+        arguments = [read(parent) for read in self._own] if self._own else []
         device = g.device
-        return [
-            Tensor(value, device) if is_tensor and type(value) not in _NUMBERS else value
-            for is_tensor, value in zip(self._tensors, saved)  # noqa: B905  # equally long by construction
-        ]
+        for value, is_tensor in zip(saved, self._tensors):  # noqa: B905  # equally long by construction
+            arguments.append(Tensor(value, device) if is_tensor and type(value) not in _NUMBERS else value)
+        return self._function(g, *arguments)
 
 
 _shape = attrgetter("shape")

@@ -18,7 +18,7 @@ from tinyburn.tensor.scope import current_path
 from .compiled import CompiledRule, compile_rules
 from .engine import run_backward
 from .gradients import Gradients
-from .graph import LEAF, Edge, GraphArray, Node, WatchedNode, note_all
+from .graph import LEAF, Edge, GraphArray, Node, WatchedNode
 from .strategy import NoCheckpointing
 
 IB = TypeVar("IB", bound=Backend)
@@ -61,7 +61,7 @@ class Autodiff(Decorator, Generic[IB, S]):
     @staticmethod
     def require_grad(a: Any) -> GraphArray:
         """A leaf with the same values. Raises GraphError for the result of a tracked operation."""
-        if not a.is_tracked:
+        if not a.depth:
             return GraphArray(a.primitive, Node(LEAF, (), [], 1, a.shape, a.dtype, current_path()))
         if not a.node.is_leaf:
             reason = f"the tensor is the result of {a.node.op}, so its gradient goes on to what it was made from"
@@ -71,7 +71,7 @@ class Autodiff(Decorator, Generic[IB, S]):
     @staticmethod
     def is_leaf(a: Any) -> bool:
         """Whether a primitive is a leaf of the graph."""
-        return a.node is not None and a.node.is_leaf
+        return bool(a.depth and a.node.is_leaf)
 
     @classmethod
     def backward(
@@ -86,38 +86,26 @@ def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Back
     compute, observed = getattr(inner, name), inner.observed
 
     def apply(*arguments: Any) -> GraphArray:
-        values: list[Any] = []
-        tracked = False
-        for argument in arguments:
-            if type(argument) is GraphArray:
-                values.append(argument.primitive)
-                if argument.node is not None and argument.node.depth:
-                    tracked = True
-            else:
-                values.append(argument)
+        values = [x.primitive if type(x) is GraphArray else x for x in arguments]
         result = GraphArray(compute(*values))
-        if tracked and result.dtype.kind == "f":
-            record(arguments, values, result)
-        return result
-
-    def record(arguments: tuple[Any, ...], values: list[Any], result: GraphArray) -> None:
         values.append(result.primitive)
         edges: list[Edge] = []
-        depth = 0
         for place, rule in rules:
             operand = arguments[place]
-            if type(operand) is GraphArray and operand.node is not None and operand.node.depth:
-                edges.append((operand.node, rule, rule.save(values)))
-                depth = max(depth, operand.node.depth)
-        if not edges:
-            return
+            if type(operand) is GraphArray and operand.depth:
+                edges.append((operand.node, rule, rule.save(values)))  # type: ignore[arg-type]  # tracked: a node
+        if edges and result.dtype.kind == "f":
+            record(result, arguments, edges)
+        return result
+
+    def record(result: GraphArray, arguments: tuple[Any, ...], edges: list[Edge]) -> None:
+        depth = 1 + max([parent.depth for parent, _, _ in edges])
         nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
         make = WatchedNode if observed else Node
-        result.node = node = make(name, nodes, edges, depth + 1, result.shape, result.dtype, current_path())
+        result.depth = depth
+        result.node = node = make(name, nodes, edges, depth, result.shape, result.dtype, current_path())
         if isinstance(node, WatchedNode):
-            node.backend = inner
-            for _, rule, saved in edges:
-                note_all(inner, "save", rule.buffers(saved))
+            node.watch(inner)
 
     apply.__name__ = name
     return apply

@@ -13,7 +13,7 @@ from tinyburn.backend.defaults import Backend
 from tinyburn.backend.device import Device
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands, reject_operand
-from tinyburn.tensor.errors import GraphError, ShapeError, explain
+from tinyburn.tensor.errors import BackendMismatch, GraphError, ShapeError, explain
 from tinyburn.tensor.scope import enter, leave
 from tinyburn.tensor.shape import Shape
 
@@ -32,6 +32,11 @@ def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool
     if node is None or node.is_constant:
         reason = "no tensor that it depends on is tracked"
         raise GraphError(explain("backward", [reason], hint="call .require_grad() on what you want the gradient of"))
+    if record_flow and not root.backend.has_values:
+        reason = "a flow is made of the sizes of gradients, and this backend keeps shapes only"
+        raise BackendMismatch(
+            explain("backward(record_flow=True)", [reason], hint="use NdArray, or leave record_flow out")
+        )
     order = backward_order(node)
     inner: type[Backend] = root.backend.inner
     inner.note(root.primitive.primitive, "phase", "backward")
@@ -91,7 +96,8 @@ def _walk(
             flow.add_node(node, g)
         if node.op is LEAF:
             leaves[node] = g
-        if observed:
+            inner.note(g.primitive, "grad")
+        elif observed:
             _apply_observed(node, g, pending, inner, retain_graph, flow)
         else:
             _apply(node, g, pending, None, retain_graph, flow)
@@ -105,11 +111,13 @@ def _apply(
     edges = node.edges or []
     if retain_graph:
         edges = edges.copy()
-    elif node.op is not LEAF:
+    else:
         node.edges = None
     while edges:
         parent, rule, saved = edges.pop()
-        part = sum_to(rule(g, saved, parent), parent.shape)
+        part = rule.gradient(g, saved, parent)
+        if part.primitive.shape != parent.shape:
+            part = sum_to(part, parent.shape)
         if listener is not None and not retain_graph:
             note_all(listener, "release", rule.buffers(saved))
         del saved  # its last use: the buffers go now, before the next rule allocates
@@ -126,9 +134,6 @@ def _apply_observed(
     node: Node, g: AnyTensor, pending: Pending, inner: type[Backend], retain_graph: bool, flow: Flow | None
 ) -> None:
     """Like `_apply`, and tells the log which operation's rules run, and in which module it stood."""
-    if node.op is LEAF:
-        inner.note(g.primitive, "grad")
-        return
     inner.note(g.primitive, "phase", f"backward {node.op}")
     token = enter(node.path)
     try:
@@ -139,7 +144,6 @@ def _apply_observed(
 
 def sum_to(gradient: AnyTensor, shape: Shape) -> AnyTensor:
     """Undoes broadcasting: sums over the dims that the operand had at size 1."""
-    if gradient.primitive.shape == shape:
-        return gradient
-    stretched = [dim for dim, (n, m) in enumerate(zip(gradient.shape, shape, strict=True)) if m != n]
-    return gradient._new(gradient.backend.sum_dims(gradient.primitive, tuple(stretched)))
+    wide = gradient.primitive
+    stretched = tuple([dim for dim, size in enumerate(shape) if size != wide.shape[dim]])
+    return gradient._new(gradient.device.backend.sum_dims(wide, stretched))

@@ -75,31 +75,38 @@ class Node:
 
 
 class WatchedNode(Node):
-    """A node on a backend that is observed: when it goes, it says that what it still kept is released."""
+    """A node on a backend that is observed: it says what it saves, and when it goes, what it still kept."""
 
     __slots__ = ("backend",)
     backend: type[Backend]
 
+    def watch(self, backend: type[Backend]) -> None:
+        """Tells the backend what the rules of this node have saved."""
+        self.backend = backend
+        self._note("save")
+
     def __del__(self) -> None:
+        self._note("release")
+
+    def _note(self, event: str) -> None:
         for _, rule, saved in self.edges or ():
-            note_all(self.backend, "release", rule.buffers(saved))
+            note_all(self.backend, event, rule.buffers(saved))
 
 
 class GraphArray:
-    """The primitive of `Autodiff`: an inner primitive, and the node that it has in the graph, if any."""
+    """The primitive of `Autodiff`: an inner primitive, and the node that it has in the graph, if any.
 
-    __slots__ = ("dtype", "node", "primitive", "shape")
+    ``depth`` is the node's, and 0 without one: it is true for a tracked tensor only.
+    """
+
+    __slots__ = ("depth", "dtype", "node", "primitive", "shape")
 
     def __init__(self, primitive: Array, node: Node | None = None) -> None:
         self.primitive = primitive
         self.node = node
+        self.depth = node.depth if node else 0
         self.shape = primitive.shape
         self.dtype = primitive.dtype
-
-    @property
-    def is_tracked(self) -> bool:
-        """Whether a backward pass can reach it."""
-        return self.node is not None and not self.node.is_constant
 
     def as_argument(self) -> Node:
         """The node that stands for this tensor in the graph. A constant gets one when a tracked operation first

@@ -34,7 +34,7 @@ def _zeros(shape: Shape, g: AnyTensor) -> AnyTensor:
 
 def _spread(g: AnyTensor, shape: Shape) -> AnyTensor:
     """The gradient of a full reduction, shape (1,), seen by every element."""
-    return g.reshape((1,) * len(shape)).expand(shape)
+    return g.unsqueeze(len(shape)).expand(shape)
 
 
 def _over(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
@@ -108,7 +108,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     # two operands
     "add":             (lambda g: g,                                  lambda g: g),
     "sub":             (lambda g: g,                                  lambda g: -g),
-    "mul":             (lambda g, b: g * b,                           lambda g, a: g * a),
+    "mul":             (lambda g, b: g.multiply_no_nan(b),            lambda g, a: g.multiply_no_nan(a)),
     "div":             (_over,                                        lambda g, b, out: g.multiply_no_nan(-(out / b))),
     "remainder":       (lambda g: g,                                  lambda g, a, b: -g * (a / b).floor()),
     "powf":            (_base,                                        _exponent),

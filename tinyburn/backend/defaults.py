@@ -11,7 +11,8 @@ from typing import Any
 
 from tinyburn.tensor.dtype import DType
 
-from .interface import Array, Number, Operand, Required, size_of
+from .interface import Array, Number, size_of
+from .required import Required
 
 
 class Backend(Required):
@@ -99,11 +100,6 @@ class Backend(Required):
     @classmethod
     def clamp(cls, a: Array, low: Number, high: Number) -> Array:
         return cls.minimum(cls.maximum(a, low), high)
-
-    @classmethod
-    def multiply_no_nan(cls, a: Array, b: Operand) -> Array:
-        """``a * b``, but 0 wherever ``a`` is 0, even if ``b`` is inf or NaN."""
-        return cls.mask_where(cls.mul(a, b), cls.equal(a, 0.0), 0.0)
 
     @classmethod
     def relu(cls, a: Array) -> Array:

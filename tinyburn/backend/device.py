@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from tinyburn.tensor.dtype import DType
+from tinyburn.tensor.dtype import DType, Float, Int
+from tinyburn.tensor.errors import DTypeMismatch, explain
 
 if TYPE_CHECKING:
     from .defaults import Backend
@@ -23,6 +24,9 @@ class Device(Generic[B]):
     """
 
     def __init__(self, backend: type[B], name: str, float_dtype: DType, int_dtype: DType) -> None:
+        if float_dtype.kind is not Float or int_dtype.kind is not Int:
+            reason = f"float_dtype {float_dtype} must be a float format, and int_dtype {int_dtype} an integer one"
+            raise DTypeMismatch(explain(f"{backend.__name__}.device", [reason]))
         self.backend = backend
         self.name = name
         self.float_dtype = float_dtype

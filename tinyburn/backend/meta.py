@@ -109,7 +109,7 @@ class Meta(Backend):
     _reduction: Any = staticmethod(_reduce)
     _position: Any = staticmethod(_place)
 
-    add = sub = mul = div = remainder = powf = maximum = minimum = mask_where = _elementwise
+    add = sub = mul = multiply_no_nan = div = remainder = powf = maximum = minimum = mask_where = _elementwise
     equal = not_equal = greater = greater_equal = lower = lower_equal = is_nan = is_inf = bool_not = _comparison
     neg = abs = sign = exp = log = log1p = sqrt = sin = cos = tanh = erf = floor = ceil = round = powf_scalar = _same
     slice_assign = scatter = select_assign = _same

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,12 @@ from tinyburn.tensor.shape import Shape, reduced_shape
 from .defaults import Backend
 from .device import Device, MemoryUsage
 from .interface import Dims, Number, Operand, Parts
+from .quiet import quiet, rowmajor
 
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT32 = np.dtype("float32")
-
-
-# inf and NaN are values here, not accidents: no warning for them, whatever the caller's own setting is.
-_quiet = np.errstate(all="ignore")
-
-
-def _rowmajor(ufunc: np.ufunc) -> Any:
-    """A ufunc whose result is always row-major; NumPy by itself would copy the layout of its operands."""
-    return staticmethod(_quiet(partial(ufunc, order="C")))
+_NUMPY = {member: np.dtype(member.value) for member in DType}  # NumPy takes longer to read a name than to make zeros
 
 
 def _reduction(ufunc: np.ufunc) -> Any:
@@ -37,7 +29,10 @@ def _reduction(ufunc: np.ufunc) -> Any:
     def apply(a: NumPyArray, dims: Dims) -> NumPyArray:
         return _fold(ufunc, a, dims, a.dtype)
 
-    return staticmethod(_quiet(apply))
+    return staticmethod(quiet(apply))
+
+
+_matmul = quiet(np.matmul)
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any]) -> NumPyArray:
@@ -91,14 +86,14 @@ class NdArray(Backend):
         return np.array(a, order="C")
 
     @staticmethod
-    @_quiet
+    @quiet
     def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> NumPyArray:
-        out = np.empty(shape, dtype)
+        out = np.empty(shape, _NUMPY[dtype])
         out.fill(value)
         return out
 
     @staticmethod
-    @_quiet
+    @quiet
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> NumPyArray:
         # Drawn in the wanted format and moved in place, so that the result is the only buffer (float16 needs a second).
         generator: np.random.Generator = device.generator  # type: ignore[attr-defined]  # a CpuDevice
@@ -119,31 +114,49 @@ class NdArray(Backend):
 
     # Two operands
 
-    add = _rowmajor(np.add)
-    sub = _rowmajor(np.subtract)
-    mul = _rowmajor(np.multiply)
-    div = _rowmajor(np.divide)
-    remainder = _rowmajor(np.remainder)
-    powf = _rowmajor(np.power)
-    maximum = _rowmajor(np.maximum)
-    minimum = _rowmajor(np.minimum)
-    equal = _rowmajor(np.equal)
-    not_equal = _rowmajor(np.not_equal)
-    greater = _rowmajor(np.greater)
-    greater_equal = _rowmajor(np.greater_equal)
-    lower = _rowmajor(np.less)
-    lower_equal = _rowmajor(np.less_equal)
-    matmul: Any = staticmethod(_quiet(np.matmul))
+    add = rowmajor(np.add)
+    sub = rowmajor(np.subtract)
+    mul = rowmajor(np.multiply)
+    div = rowmajor(np.divide)
 
     @staticmethod
-    @_quiet
+    @quiet
+    def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
+        out = np.multiply(a, b, order="C")
+        flat = out.reshape(-1)
+        if np.isnan(np.vdot(flat, flat)):  # one fast pass finds out whether there is anything to mend
+            np.copyto(out, 0, where=a == 0)
+        return out
+
+    remainder = rowmajor(np.remainder)
+    powf = rowmajor(np.power)
+    maximum = rowmajor(np.maximum)
+    minimum = rowmajor(np.minimum)
+    equal = rowmajor(np.equal)
+    not_equal = rowmajor(np.not_equal)
+    greater = rowmajor(np.greater)
+    greater_equal = rowmajor(np.greater_equal)
+    lower = rowmajor(np.less)
+    lower_equal = rowmajor(np.less_equal)
+
+    @staticmethod
+    def matmul(a: NumPyArray, b: NumPyArray) -> NumPyArray:
+        # For rank 2 `dot` is the same product in half the time, and never warns. But it copies what BLAS cannot read.
+        if len(a.shape) == 2 and a.flags.forc and b.flags.forc:
+            product: NumPyArray = a.dot(b)
+        else:
+            product = _matmul(a, b)
+        return product
+
+    @staticmethod
+    @quiet
     def powf_scalar(a: NumPyArray, exponent: Number) -> NumPyArray:
         if exponent == 2:
             return np.square(a, order="C")  # many times faster than the general power
         return np.power(a, exponent, order="C")
 
     @staticmethod
-    @_quiet
+    @quiet
     def mask_where(a: NumPyArray, mask: NumPyArray, b: Operand) -> NumPyArray:
         shape = np.broadcast_shapes(a.shape, mask.shape, getattr(b, "shape", ()))
         out = np.empty(shape, a.dtype)
@@ -153,22 +166,22 @@ class NdArray(Backend):
 
     # One operand
 
-    neg = _rowmajor(np.negative)
-    abs = _rowmajor(np.absolute)
-    sign = _rowmajor(np.sign)
-    exp = _rowmajor(np.exp)
-    log = _rowmajor(np.log)
-    log1p = _rowmajor(np.log1p)
-    sqrt = _rowmajor(np.sqrt)
-    sin = _rowmajor(np.sin)
-    cos = _rowmajor(np.cos)
-    tanh = _rowmajor(np.tanh)
-    floor = _rowmajor(np.floor)
-    ceil = _rowmajor(np.ceil)
-    round = _rowmajor(np.rint)
-    is_nan = _rowmajor(np.isnan)
-    is_inf = _rowmajor(np.isinf)
-    bool_not = _rowmajor(np.logical_not)
+    neg = rowmajor(np.negative)
+    abs = rowmajor(np.absolute)
+    sign = rowmajor(np.sign)
+    exp = rowmajor(np.exp)
+    log = rowmajor(np.log)
+    log1p = rowmajor(np.log1p)
+    sqrt = rowmajor(np.sqrt)
+    sin = rowmajor(np.sin)
+    cos = rowmajor(np.cos)
+    tanh = rowmajor(np.tanh)
+    floor = rowmajor(np.floor)
+    ceil = rowmajor(np.ceil)
+    round = rowmajor(np.rint)
+    is_nan = rowmajor(np.isnan)
+    is_inf = rowmajor(np.isinf)
+    bool_not = rowmajor(np.logical_not)
 
     @staticmethod
     def erf(a: NumPyArray) -> NumPyArray:
@@ -176,7 +189,7 @@ class NdArray(Backend):
         return np.fromiter((math.erf(x) for x in a.flat), a.dtype, a.size).reshape(a.shape)
 
     @staticmethod
-    @_quiet
+    @quiet
     def cast(a: NumPyArray, dtype: DType) -> NumPyArray:
         return a if a.dtype.name == dtype else a.astype(dtype, order="C")
 
@@ -187,11 +200,11 @@ class NdArray(Backend):
     min_dims = _reduction(np.minimum)
 
     @staticmethod
-    @_quiet
+    @quiet
     def mean_dims(a: NumPyArray, dims: Dims) -> NumPyArray:
         total = _fold(np.add, a, dims, _FLOAT32 if a.dtype.itemsize == 2 else a.dtype)
         np.divide(total, a.size // max(total.size, 1), total)
-        return total.astype(a.dtype, copy=False)
+        return total if total.dtype is a.dtype else total.astype(a.dtype)
 
     @staticmethod
     def argmax(a: NumPyArray, dim: int, dtype: DType) -> NumPyArray:
@@ -241,7 +254,7 @@ class NdArray(Backend):
         return np.ascontiguousarray(a[_along(dim, indices)])
 
     @staticmethod
-    @_quiet
+    @quiet
     def scatter(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
         np.add.at(out, _along(dim, indices), b)  # `out[...] += b` would count a repeated index once
@@ -252,7 +265,7 @@ class NdArray(Backend):
         return np.take(a, indices, axis=dim)
 
     @staticmethod
-    @_quiet
+    @quiet
     def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
         places: tuple[Any, ...] = (*[slice(None)] * dim, indices)

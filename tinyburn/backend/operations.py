@@ -10,7 +10,7 @@ import inspect
 from dataclasses import dataclass
 
 from .defaults import Backend
-from .interface import Required
+from .required import Required
 
 _NOT_OPERATIONS = {"to_numpy", "shares_buffer", "index_bounds", "detach", "note"}
 

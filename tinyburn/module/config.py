@@ -17,7 +17,28 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Subclass it as a frozen dataclass, with a method ``init(device)`` that makes what it describes."""
+    """Subclass it as a frozen dataclass, with a method ``init(device)`` that makes what it describes.
+
+    A config whose fields have the wrong types, or that names `problems`, cannot be made: it raises ConfigError.
+    """
+
+    def __post_init__(self) -> None:
+        reasons = self._wrong_types() or self.problems()
+        if reasons:
+            raise ConfigError(explain(type(self).__name__, reasons))
+
+    def problems(self) -> list[str]:
+        """What is wrong with the values, a reason each; for a subclass to fill."""
+        return []
+
+    def _wrong_types(self) -> list[str]:
+        hints = _hints(type(self))
+        given = {name: getattr(self, name) for name in hints if name in self.__dataclass_fields__}
+        return [
+            f"{name} is {value!r}, and should be {_type_name(hints[name])}"
+            for name, value in given.items()
+            if not _fits(value, hints[name])
+        ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fields as JSON. The file is replaced at once or not at all."""
@@ -63,18 +84,26 @@ def _from_document(cls: type[T], document: Any, asked: str) -> T:
         raise ConfigError(explain(asked, [f"the file holds {found!r}, not {cls.__name__!r}"]))
     given = {name: value for name, value in document.items() if name != "config"}
     reasons = [f"the field {name!r} is unknown" for name in given if name not in fields]
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     values: dict[str, Any] = {}
     for name, field in fields.items():
         if name in given:
-            values[name] = _read(hints[name], given[name], asked)
-            if not _fits(values[name], hints[name]):
+            values[name] = _read(hints.get(name, Any), given[name], asked)
+            if not _fits(values[name], hints.get(name, Any)):
                 reasons.append(f"{name} is {given[name]!r}, and should be {_type_name(hints[name])}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             reasons.append(f"the field {name!r} is missing")
     if reasons:
         raise ConfigError(explain(asked, reasons, hint=f"{cls.__name__} has the fields {', '.join(fields)}"))
     return cls(**values)
+
+
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """The types of the fields; none where a name in them is out of reach, as for a class inside a function."""
+    try:
+        return get_type_hints(cls)
+    except NameError:
+        return {}
 
 
 def _read(hint: Any, value: Any, asked: str) -> Any:

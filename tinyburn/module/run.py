@@ -7,7 +7,6 @@ from typing import Any
 
 from tinyburn.autodiff import Autodiff
 from tinyburn.backend import Backend, Device, Meta, NdArray, Traced
-from tinyburn.tensor.errors import ConfigError, explain
 from tinyburn.text import table
 
 from .config import Config
@@ -40,7 +39,8 @@ class RunConfig(Config):
     gradients: bool = True
     trace: bool = False
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Values that no run can have."""
         reasons = []
         if self.backend not in BACKENDS:
             reasons.append(f"backend {self.backend!r} is not one of {', '.join(BACKENDS)}")
@@ -48,8 +48,7 @@ class RunConfig(Config):
             reasons.append(f"precision {self.precision!r} is not one of {', '.join(_PRECISIONS)}")
         if self.batch_size < 1:
             reasons.append(f"batch_size {self.batch_size} is not 1 or more")
-        if reasons:
-            raise ConfigError(explain("RunConfig", reasons))
+        return reasons
 
     def init(self) -> Device[Any]:
         """The device. Raises BackendUnavailable if it is not to be had on this machine."""

@@ -9,7 +9,7 @@ from tinyburn.backend import Device
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import ShapeError, Tensor
-from tinyburn.tensor.errors import ConfigError, explain
+from tinyburn.tensor.errors import explain
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,10 @@ class LinearConfig(Config):
     bias: bool = True
     initializer: AnyInitializer = field(default_factory=KaimingUniform)
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Sizes that no layer can have."""
         sizes = {"d_input": self.d_input, "d_output": self.d_output}
-        reasons = [f"{name} is {size}, and must be 1 or more" for name, size in sizes.items() if size < 1]
-        if reasons:
-            raise ConfigError(explain("LinearConfig", reasons))
+        return [f"{name} is {size}, and must be 1 or more" for name, size in sizes.items() if size < 1]
 
     def init(self, device: Device[Any]) -> Linear:
         """The layer, with its parameters on the device."""

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, TypeVar
 from tinyburn.autodiff import Gradients
 from tinyburn.module import Config, Module, Param
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.errors import ConfigError, explain
 
 M = TypeVar("M", bound=Module)
 AnyTensor: TypeAlias = Tensor[Any, Any]
@@ -26,11 +25,10 @@ class SgdConfig(Config):
     momentum: float = 0.0
     weight_decay: float = 0.0
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Values that no optimizer can have."""
         fields = {"momentum": self.momentum, "weight_decay": self.weight_decay}
-        reasons = [f"{name} is {value}, and must be 0 or more" for name, value in fields.items() if not value >= 0]
-        if reasons:
-            raise ConfigError(explain("SgdConfig", reasons))
+        return [f"{name} is {value}, and must be 0 or more" for name, value in fields.items() if not value >= 0]
 
     def init(self) -> Sgd:
         """The optimizer, without any state yet."""

@@ -116,6 +116,15 @@ class Creation(TensorBase[B, D, K]):
         check_device("arange", device)
         if step == 0:
             raise ShapeError(explain("arange", ["the step is 0"]))
+        try:
+            numbers = range(start, stop, step)
+        except (TypeError, ValueError) as error:
+            asked = f"arange({start!r}, {stop!r}, step={step!r})"
+            raise DTypeMismatch(
+                explain(asked, [f"it counts in whole numbers, by a step other than 0 ({error})"])
+            ) from None
+        for number in (*numbers[:1], *numbers[-1:]):
+            check_range("arange", number, np.dtype(device.int_dtype))
         values = np.arange(start, stop, step, dtype=device.int_dtype)
         return _tensor(device.backend.from_numpy(values, device), device)
 

@@ -9,7 +9,21 @@ from .base import B, D, K, TensorBase
 from .dtype import Int
 from .errors import ShapeError, explain
 from .indices import Index, parse_index
-from .shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, infer_size, normalize_dim, normalize_dims
+from .shape import (
+    D1,
+    D2,
+    D3,
+    D4,
+    D5,
+    D6,
+    MAX_RANK,
+    Shape,
+    expands,
+    infer_size,
+    normalize_dim,
+    normalize_dims,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -62,6 +76,8 @@ class Movement(TensorBase[B, D, K]):
         if missing < 0 or self.rank + missing > MAX_RANK:
             reason = f"a rank from {self.rank} to {MAX_RANK} is possible"
             raise ShapeError(explain(f"unsqueeze to rank {rank}", [reason], given={"shape": self.shape}))
+        if missing == 0:
+            return self._new(self.primitive)
         return self._new(self.device.backend.reshape(self.primitive, (1,) * missing + self.shape))
 
     @overload
@@ -111,6 +127,8 @@ class Movement(TensorBase[B, D, K]):
     def transpose(self) -> Tensor[B, D, K]:
         """The last two dims exchanged."""
         rank = len(self.primitive.shape)
+        if rank == 2:
+            return self._new(self.device.backend.permute(self.primitive, (1, 0)))
         if rank < 2:
             raise ShapeError(
                 explain(
@@ -127,10 +145,10 @@ class Movement(TensorBase[B, D, K]):
     def expand(self, shape: Shape) -> Tensor[B, D, K]:
         """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""
         mine = self.primitive.shape
-        shape = tuple(shape)
+        shape = whole_numbers("expand", shape)
         if -1 in shape and len(shape) == len(mine):
             shape = tuple(m if n == -1 else n for m, n in zip(mine, shape, strict=True))
-        if len(shape) != len(mine) or [1 for m, n in zip(mine, shape, strict=True) if n < 0 or m not in (1, n)]:
+        if not expands(mine, shape):
             reason = "only a dim of size 1 can be repeated, and the rank stays"
             raise ShapeError(explain("expand", [reason], given={"from": mine, "to": shape}))
         return self._new(self.device.backend.expand(self.primitive, shape))

@@ -41,6 +41,16 @@ def broadcasts(a: Shape, b: Shape) -> bool:
     return True
 
 
+def expands(a: Shape, b: Shape) -> bool:
+    """Whether a shape can be repeated up to another of equal rank: each dim is the same in both, or 1 in the first."""
+    if len(a) != len(b):
+        return False
+    for m, n in zip(a, b):  # noqa: B905, SIM110  # a plain loop, as in `broadcasts`
+        if m != n and (m != 1 or n < 0):
+            return False
+    return True
+
+
 def broadcast_conflicts(a: Shape, b: Shape) -> list[str]:
     """Every reason why two shapes do not broadcast; empty when they do."""
     if len(a) != len(b):
@@ -55,8 +65,8 @@ def broadcast_conflicts(a: Shape, b: Shape) -> list[str]:
 def normalize_dim(op: str, dim: int, shape: Shape) -> int:
     """Counts a negative dim from the end. Raises ShapeError for one that does not exist."""
     rank = len(shape)
-    if not -rank <= dim < rank:
-        reason = f"dim {dim} does not exist in a tensor of rank {rank}"
+    if not isinstance(dim, int) or not -rank <= dim < rank:
+        reason = f"dim {dim!r} does not exist in a tensor of rank {rank}"
         raise ShapeError(explain(op, [reason], given={"shape": shape}, hint=f"use a dim from {-rank} to {rank - 1}"))
     return dim % rank
 
@@ -95,7 +105,8 @@ def is_contiguous(shape: Shape, strides: Sequence[int]) -> bool:
     return all(size == 1 or a == b for size, a, b in zip(shape, strides, expected, strict=True))
 
 
-def _whole_numbers(op: str, shape: Sequence[int]) -> Shape:
+def whole_numbers(op: str, shape: Sequence[int]) -> Shape:
+    """A shape as a tuple of ints. Raises ShapeError for anything else."""
     try:
         return tuple([index(size) for size in shape])
     except TypeError:
@@ -105,7 +116,7 @@ def _whole_numbers(op: str, shape: Sequence[int]) -> Shape:
 
 def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
     """Fills in the one dim given as -1, and checks that no element is lost or made."""
-    total, sizes = num_elements(old), _whole_numbers(op, new)
+    total, sizes = num_elements(old), whole_numbers(op, new)
     if min(sizes, default=-1) >= 0 and len(sizes) <= MAX_RANK and num_elements(sizes) == total:
         return sizes
     known = num_elements(tuple(size for size in sizes if size != -1))

@@ -143,7 +143,12 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         inner: Tensor[IB, D, K], device: Device[Autodiff[IB, Any]] | None = None
     ) -> Tensor[Autodiff[IB], D, K]:
         """A constant on ``Autodiff[B]`` around a tensor of ``B``; ``device`` says which, where there are several."""
-        target: Any = device or inner.device.autodiff()
+        target: Any = inner.device.autodiff() if device is None else device
+        if not target.backend.is_autodiff:
+            reason = f"{target} is not a device of Autodiff"
+            raise BackendMismatch(
+                explain("from_inner", [reason], hint="leave the device out, or use Autodiff[B].device()")
+            )
         if target.inner != inner.device:
             reason = f"the tensor is on {inner.device}, and inside {target} is {target.inner}"
             raise BackendMismatch(explain("from_inner", [reason], hint="use .to_device(...) first"))
