@@ -99,6 +99,10 @@ def _without(g: AnyTensor, parts: tuple[slice, ...]) -> AnyTensor:
     return g.slice_assign(parts, _zeros(g[parts].shape, g))
 
 
+def _chosen(g: AnyTensor, mask: AnyTensor) -> AnyTensor:
+    return _zeros(g.shape, g).mask_where(mask, g)
+
+
 def _unpermute(g: AnyTensor, axes: tuple[int, ...]) -> AnyTensor:
     return g.permute(*sorted(range(len(axes)), key=axes.__getitem__))
 
@@ -115,7 +119,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
-    "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   lambda g, mask: _zeros(g.shape, g).mask_where(mask, g)),  # noqa: E501
+    "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
     "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g).mask_fill(g == 0, 0)),
     # one operand
     "neg":             (lambda g: -g,),

@@ -21,8 +21,8 @@ def lab(port: int, *, browser: bool) -> int:
     folder = course_folder()
     print(f"The course is in {folder}", flush=True)
     words = [
-        f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{FIRST_PAGE}",
+        f"--ServerApp.root_dir={folder.parent}",  # one folder up: notebooks of a clone link to its docs
+        f"--LabApp.default_url=/lab/tree/{folder.name}/{FIRST_PAGE}",
         f"--port={port}",
     ]
     if not browser:

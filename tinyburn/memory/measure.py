@@ -56,6 +56,7 @@ def measure(job: Job, device: Device[Any], batch_size: int) -> MemoryReport:
     traced = traced_device(device)
     result = job(traced, batch_size)
     log = find_log(traced)
+    log.phase = "end"
     log.op("return", "", [])  # so that what is alive at the end is a moment of its own
     for tensor in tensors_in(result):
         _mark_output(tensor)

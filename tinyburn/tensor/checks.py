@@ -54,7 +54,7 @@ def _placement(a: AnyTensor, b: AnyTensor) -> list[tuple[type[TinyburnError], st
         return [(BackendMismatch, reason, hint)]
     if str(a.device) != str(b.device):
         return [(DeviceMismatch, f"the devices differ: {a.device} and {b.device}", hint)]
-    reason = f"both are on a {a.device}, but from two calls of device(), and each of them keeps a log of its own"
+    reason = f"both are on {a.device}, but from two calls of device(), and each of them keeps a log of its own"
     return [(DeviceMismatch, reason, "make one device and hand it to everything, or " + hint)]
 
 
