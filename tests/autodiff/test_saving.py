@@ -137,6 +137,19 @@ def test_each_saved_buffer_goes_right_after_its_last_use() -> None:
     assert len(grads) == 1
 
 
+def test_a_saved_buffer_goes_before_gradients_are_added_up() -> None:
+    """Both exp results are free when the two parts of x's gradient meet: they never cost memory together."""
+    device = traced()
+    x = leaf(np.ones((4,)), device)
+    (x.exp() + x.exp()).backward()
+    log = log_of(device)
+    saved = {event[1] for event in log.events if event[0] == Kind.SAVE}
+    freed = [place for place, event in enumerate(log.events) if event[0] == Kind.FREE and event[1] in saved]
+    added = [place for place, event in enumerate(log.events) if event[0] == Kind.OP and log.names[event[1]] == "add"]
+    assert len(saved) == len(freed) == len(added) == 2
+    assert max(freed) < added[-1]
+
+
 def test_saves_and_releases_balance() -> None:
     device = traced()
     x = leaf(np.ones((3, 3)), device)

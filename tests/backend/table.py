@@ -214,6 +214,7 @@ def _movement_rows() -> list[Row]:
     return [
         Row("reshape", (X, (4, 6)), np.reshape),
         Row("reshape", (X, (24,)), np.reshape, "flat"),
+        Row("reshape", (np.arange(6.0), (2, 3)), np.reshape, "from-rank-1"),
         Row("reshape", (EMPTY, (3, 0, 5)), np.reshape, "empty"),
         Row("permute", (X, (2, 0, 1)), np.transpose),
         Row("expand", (ROW, (2, 3, 4)), np.broadcast_to),

@@ -51,6 +51,7 @@ STEPS: dict[str, Callable[[AnyTensor], AnyTensor]] = {
     "norm": lambda x: x / (x.norm().unsqueeze() + 1.0),
     "expand": lambda x: x[1].expand((SIZE, SIZE)),
     "reshape": lambda x: x.transpose().reshape((SIZE * SIZE,)).reshape((SIZE, SIZE)),
+    "repeat, flatten, every second": lambda x: x.reshape((1, 9)).expand((2, 9)).reshape((18,))[::2].reshape((3, 3)),
     "slice and assign": lambda x: x.slice_assign((slice(0, 2), slice(1, 3)), x[1:, :2]),
     "gather": lambda x: x.gather(1, _index(x)),
     "scatter": lambda x: x.scatter(0, _index(x), x) * 0.25,

@@ -51,7 +51,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         server = subprocess.Popen(
-            [sys.executable, "-m", "tinyburn.cli", "lab", "--no-browser", "--port", str(port)],
+            [sys.executable, "-m", "tinyburn", "lab", "--no-browser", "--port", str(port)],
             cwd=home,
             env=environment,
             stdout=subprocess.PIPE,
@@ -86,7 +86,7 @@ def test_a_taken_port_is_left_alone(lab: Lab):
 
 
 def test_the_address_is_that_of_the_first_page(lab: Lab):
-    assert "/lab/tree/index.ipynb?token=" in lab.address
+    assert "/lab/tree/notebooks/index.ipynb?token=" in lab.address
 
 
 def test_the_first_page_shows_with_its_pictures_and_without_trust(lab: Lab):

@@ -74,5 +74,5 @@ def test_it_runs_as_a_module_and_loads_only_what_the_command_needs():
     script = "import sys; from tinyburn.cli import main; main(['devices']); print('jupyterlab' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("False\n")
-    done = subprocess.run([sys.executable, "-m", "tinyburn.cli", "devices"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "tinyburn", "devices"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("backend")

@@ -113,7 +113,7 @@ RIGHT = {
 
 def program() -> tuple[str, dict[int, str]]:
     """The file, and the name of the program on each line that holds one."""
-    lines: list[str] = PREAMBLE.rstrip().split("\n")
+    lines: list[str] = [*PREAMBLE.rstrip().split("\n")]
     names: dict[int, str] = {}
     for name, code in [*WRONG.items(), *RIGHT.items()]:
         lines.append(code)
