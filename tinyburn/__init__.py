@@ -1,7 +1,7 @@
 """tinyburn: a deep-learning framework small enough to read, with every tensor, gradient and byte on show."""
 
 from . import activation, course, memory, nn, optim, viz
-from .autodiff import Autodiff, Gradients, NoCheckpointing
+from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Device, Meta, NdArray, Traced
 from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import (
@@ -42,6 +42,7 @@ __all__ = [
     "Backend",
     "BackendMismatch",
     "BackendUnavailable",
+    "BalancedCheckpointing",
     "Bool",
     "Config",
     "ConfigError",

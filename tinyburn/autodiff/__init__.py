@@ -3,6 +3,6 @@
 from .decorator import Autodiff
 from .gradients import Gradients
 from .graph import Node
-from .strategy import NoCheckpointing
+from .strategy import BalancedCheckpointing, NoCheckpointing
 
-__all__ = ["Autodiff", "Gradients", "NoCheckpointing", "Node"]
+__all__ = ["Autodiff", "BalancedCheckpointing", "Gradients", "NoCheckpointing", "Node"]

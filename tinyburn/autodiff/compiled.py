@@ -11,6 +11,7 @@ from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import OPERATIONS, Operation
 from tinyburn.tensor import Tensor
 
+from .recipe import Recipe
 from .rules import RULES, Rule
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ class CompiledRule:
         self._tensors = tuple(name in tensors for name in self.names)
 
     def buffers(self, saved: Saved) -> list[tuple[str, Array]]:
-        """The primitives among the saved, which are what costs memory, with their names."""
+        """The primitives that the saved keep alive, which are what costs memory, with the names of the operands."""
         rows = zip(self.names, self._tensors, saved, strict=True)
-        return [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in _NUMBERS]
+        kept = [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in _NUMBERS]
+        return [(name, source) for name, value in kept for source in _sources(value)]
 
     def gradient(self, g: Tensor[Any, Any, Any], saved: Saved, parent: Node) -> Tensor[Any, Any, Any]:
         """The gradient of the operand whose node is ``parent``."""
@@ -58,8 +60,14 @@ class CompiledRule:
         arguments = [read(parent) for read in self._own] if self._own else []
         device = g.device
         for value, is_tensor in zip(saved, self._tensors):  # noqa: B905  # equally long by construction
+            if type(value) is Recipe:
+                value = value.call()
             arguments.append(Tensor(value, device) if is_tensor and type(value) not in _NUMBERS else value)
         return self._function(g, *arguments)
+
+
+def _sources(value: Any) -> list[Array]:
+    return value.sources or [] if type(value) is Recipe else [value]
 
 
 _shape = attrgetter("shape")

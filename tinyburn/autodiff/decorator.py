@@ -12,13 +12,14 @@ from tinyburn.backend.device import AUTODIFF, Device
 from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import Operation
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.errors import GraphError, explain
+from tinyburn.tensor.errors import BackendMismatch, GraphError, explain
 from tinyburn.tensor.scope import current_path
 
 from .compiled import CompiledRule, compile_rules
 from .engine import run_backward
 from .gradients import Gradients
-from .graph import LEAF, Edge, GraphArray, Node, WatchedNode
+from .graph import LEAF, Edge, GraphArray, Node, WatchedNode, expect_calls
+from .recipe import Recipe
 from .strategy import NoCheckpointing
 
 IB = TypeVar("IB", bound=Backend)
@@ -32,17 +33,31 @@ class Autodiff(Decorator, Generic[IB, S]):
     """
 
     is_autodiff: ClassVar[bool] = True
+    strategy: ClassVar[type[Any]] = NoCheckpointing
 
     @classmethod
     def _class_for(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
+        """``Autodiff[B]`` or ``Autodiff[B, strategy]``; the default strategy may be written out or not."""
         return super()._class_for(inner, *(option for option in options if option is not NoCheckpointing))
+
+    @classmethod
+    def _make_class(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
+        if len(options) > 1 or not all(hasattr(option, "recomputes") for option in options):
+            reason = f"{', '.join(map(repr, options))} is not one checkpointing strategy"
+            hint = "use NoCheckpointing, BalancedCheckpointing, or a class with a method recomputes(operation)"
+            raise BackendMismatch(explain("Autodiff[...]", [reason], hint=hint))
+        return super()._make_class(inner, *options)
+
+    @classmethod
+    def _attributes(cls, *options: type[Any]) -> dict[str, Any]:
+        return {"strategy": options[0]} if options else {}
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
         rules = compile_rules(operation.name)
         if operation.is_default and not rules:
             return None
-        return _recorded(operation.name, rules, cls.inner)
+        return _recorded(operation.name, rules, cls.inner, cls.strategy)
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> GraphArray:
@@ -81,20 +96,25 @@ class Autodiff(Decorator, Generic[IB, S]):
         return run_backward(root, gradient, retain_graph, record_flow)
 
 
-def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Backend]) -> Any:
+def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Backend], strategy: type[Any]) -> Any:
     """One operation of ``inner``; with a tracked operand, its result gets a node."""
     compute, observed = getattr(inner, name), inner.observed
+    recomputes, keeps_all = strategy.recomputes(name), strategy is NoCheckpointing
 
     def apply(*arguments: Any) -> GraphArray:
         values = [x.primitive if type(x) is GraphArray else x for x in arguments]
         result = GraphArray(compute(*values))
-        values.append(result.primitive)
+        if not keeps_all:
+            values = [x.recipe or x.primitive if type(x) is GraphArray else x for x in arguments]
+        values.append(Recipe(compute, values.copy(), observed) if recomputes else result.primitive)
         edges: list[Edge] = []
         for place, rule in rules:
             operand = arguments[place]
             if type(operand) is GraphArray and operand.depth:
                 edges.append((operand.node, rule, rule.save(values)))  # type: ignore[arg-type]  # tracked: a node
         if edges and result.dtype.kind == "f":
+            if recomputes:
+                result.recipe = values[-1]
             record(result, arguments, edges)
         return result
 
@@ -104,6 +124,8 @@ def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Back
         make = WatchedNode if observed else Node
         result.depth = depth
         result.node = node = make(name, nodes, edges, depth, result.shape, result.dtype, current_path())
+        if not keeps_all:
+            expect_calls(edges)
         if isinstance(node, WatchedNode):
             node.watch(inner)
 

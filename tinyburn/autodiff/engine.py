@@ -19,7 +19,7 @@ from tinyburn.tensor.shape import Shape
 
 from .flow import Flow
 from .gradients import Gradients
-from .graph import LEAF, Node, note_all
+from .graph import LEAF, Node, expect_calls, note_all
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 _depth = attrgetter("depth")
@@ -111,6 +111,7 @@ def _apply(
     edges = node.edges or []
     if retain_graph:
         edges = edges.copy()
+        expect_calls(edges)  # this pass calls each recipe once, and the next one will again
     else:
         node.edges = None
     while edges:

@@ -15,6 +15,7 @@ from tinyburn.backend.interface import Array
 from tinyburn.tensor.shape import Shape
 
 from .compiled import CompiledRule, Saved
+from .recipe import Recipe
 
 LEAF, CONSTANT = "leaf", "constant"
 
@@ -99,12 +100,13 @@ class GraphArray:
     ``depth`` is the node's, and 0 without one: it is true for a tracked tensor only.
     """
 
-    __slots__ = ("depth", "dtype", "node", "primitive", "shape")
+    __slots__ = ("depth", "dtype", "node", "primitive", "recipe", "shape")
 
     def __init__(self, primitive: Array, node: Node | None = None) -> None:
         self.primitive = primitive
         self.node = node
         self.depth = node.depth if node else 0
+        self.recipe: Recipe | None = None  # how to compute it again, if the strategy says so
         self.shape = primitive.shape
         self.dtype = primitive.dtype
 
@@ -120,3 +122,11 @@ def note_all(backend: type[Backend], event: str, buffers: list[tuple[str, Array]
     """Tells a listening backend what happens to what a rule has saved: the operand's name says why."""
     for operand, primitive in buffers:
         backend.note(primitive, event, operand)
+
+
+def expect_calls(edges: list[Edge]) -> None:
+    """Tells every recipe among what some rules have saved that a rule will call it once."""
+    for _, _, saved in edges:
+        for value in saved:
+            if type(value) is Recipe:
+                value.expect_call()

@@ -59,6 +59,7 @@ class Decorator(Backend):
             "_origin": cls,
             "_options": options,
             "__doc__": cls.__doc__,
+            **cls._attributes(*options),
         }
         names = ", ".join(part.__name__ for part in (inner, *options))
         made: Any = type(f"{cls.__name__}[{names}]", (cls,), attributes)
@@ -68,6 +69,11 @@ class Decorator(Backend):
                 setattr(made, operation.name, staticmethod(wrapped))
         decorator: type[Decorator] = made
         return decorator
+
+    @classmethod
+    def _attributes(cls, *options: type[Any]) -> dict[str, Any]:
+        """What the options add to the class."""
+        return {}
 
     @classmethod
     def around(cls, inner: type[Backend]) -> type[Decorator]:
