@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn import Autodiff, Device, Meta, NdArray, Tensor, Traced
+from tinyburn import Autodiff, BalancedCheckpointing, Device, Meta, NdArray, Tensor, Traced
 
 AnyTensor = Tensor[Any, Any, Any]
 Values = np.ndarray[Any, Any]
@@ -18,6 +18,8 @@ VALUE_BACKENDS: dict[str, Any] = {
     "Autodiff[NdArray]": Autodiff[NdArray],
     "Autodiff[Traced[NdArray]]": Autodiff[Traced[NdArray]],
     "Autodiff[Autodiff[NdArray]]": Autodiff[Autodiff[NdArray]],
+    "Autodiff[NdArray, BalancedCheckpointing]": Autodiff[NdArray, BalancedCheckpointing],
+    "Autodiff[Traced[NdArray], BalancedCheckpointing]": Autodiff[Traced[NdArray], BalancedCheckpointing],
 }
 """Whatever holds on the first holds on all: a decorator is transparent."""
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, Values, const, gradient_of, ints, leaf, mask, twice_tracked
-from tinyburn import Autodiff, Device, NdArray, Tensor, Traced, activation
+from tests.support import TRACKING_BACKENDS, AnyTensor, Values, const, gradient_of, ints, leaf, mask, twice_tracked
+from tinyburn import Autodiff, Device, NdArray, Tensor, activation
 from tinyburn.autodiff.rules import RULES, WITHOUT_GRADIENT
 from tinyburn.backend.defaults import Backend
 from tinyburn.backend.operations import OPERATIONS, composed_by
 
 STEP = 1e-5
-TRACKING: list[Any] = [Autodiff[NdArray], Autodiff[Traced[NdArray]], Autodiff[Autodiff[NdArray]]]
+TRACKING: list[Any] = list(TRACKING_BACKENDS.values())
 _rng = np.random.default_rng(11)
 X = _rng.uniform(-1.7, 1.7, (2, 3, 2))
 Y = _rng.uniform(-1.7, 1.7, (2, 3, 2))

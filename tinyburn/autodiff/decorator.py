@@ -18,7 +18,7 @@ from tinyburn.tensor.scope import current_path
 from .compiled import CompiledRule, compile_rules
 from .engine import run_backward
 from .gradients import Gradients
-from .graph import LEAF, Edge, GraphArray, Node, WatchedNode, expect_calls
+from .graph import LEAF, Edge, GraphArray, Node, attach_node, expect_calls
 from .recipe import Recipe
 from .strategy import NoCheckpointing
 
@@ -76,8 +76,8 @@ class Autodiff(Decorator, Generic[IB, S]):
     @staticmethod
     def require_grad(a: Any) -> GraphArray:
         """A leaf with the same values. Raises GraphError for the result of a tracked operation."""
-        if not a.depth:
-            return GraphArray(a.primitive, Node(LEAF, (), [], 1, a.shape, a.dtype, current_path()))
+        if not a.is_tracked:
+            return GraphArray(a.primitive, Node(LEAF, (), [], a, current_path()))
         if not a.node.is_leaf:
             reason = f"the tensor is the result of {a.node.op}, so its gradient goes on to what it was made from"
             raise GraphError(explain("require_grad", [reason], hint="cut it off first, with .detach().require_grad()"))
@@ -86,7 +86,7 @@ class Autodiff(Decorator, Generic[IB, S]):
     @staticmethod
     def is_leaf(a: Any) -> bool:
         """Whether a primitive is a leaf of the graph."""
-        return bool(a.depth and a.node.is_leaf)
+        return bool(a.is_tracked and a.node.is_leaf)
 
     @classmethod
     def backward(
@@ -98,7 +98,7 @@ class Autodiff(Decorator, Generic[IB, S]):
 
 def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Backend], strategy: type[Any]) -> Any:
     """One operation of ``inner``; with a tracked operand, its result gets a node."""
-    compute, observed = getattr(inner, name), inner.observed
+    compute = getattr(inner, name)
     recomputes, keeps_all = strategy.recomputes(name), strategy is NoCheckpointing
 
     def apply(*arguments: Any) -> GraphArray:
@@ -106,28 +106,19 @@ def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Back
         result = GraphArray(compute(*values))
         if not keeps_all:
             values = [x.recipe or x.primitive if type(x) is GraphArray else x for x in arguments]
-        values.append(Recipe(compute, values.copy(), observed) if recomputes else result.primitive)
+        values.append(Recipe(compute, values.copy(), inner.observed) if recomputes else result.primitive)
         edges: list[Edge] = []
         for place, rule in rules:
             operand = arguments[place]
-            if type(operand) is GraphArray and operand.depth:
+            if type(operand) is GraphArray and operand.is_tracked:
                 edges.append((operand.node, rule, rule.save(values)))  # type: ignore[arg-type]  # tracked: a node
         if edges and result.dtype.kind == "f":
             if recomputes:
                 result.recipe = values[-1]
-            record(result, arguments, edges)
+            if not keeps_all:
+                expect_calls(edges)
+            attach_node(result, name, arguments, edges, inner)
         return result
-
-    def record(result: GraphArray, arguments: tuple[Any, ...], edges: list[Edge]) -> None:
-        depth = 1 + max([parent.depth for parent, _, _ in edges])
-        nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
-        make = WatchedNode if observed else Node
-        result.depth = depth
-        result.node = node = make(name, nodes, edges, depth, result.shape, result.dtype, current_path())
-        if not keeps_all:
-            expect_calls(edges)
-        if isinstance(node, WatchedNode):
-            node.watch(inner)
 
     apply.__name__ = name
     return apply

@@ -22,41 +22,43 @@ from .gradients import Gradients
 from .graph import LEAF, Node, expect_calls, note_all
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
-_depth = attrgetter("depth")
+_number = attrgetter("number")
 Pending: TypeAlias = dict[Node, AnyTensor]
 
 
 def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool, record_flow: bool) -> Gradients[Any]:
     """Checks everything first, so that an error leaves the graph as it was; then walks."""
-    node: Node | None = root.primitive.node
-    if node is None or node.is_constant:
+    if not root.primitive.is_tracked:
         reason = "no tensor that it depends on is tracked"
         raise GraphError(explain("backward", [reason], hint="call .require_grad() on what you want the gradient of"))
     if record_flow and not root.backend.has_values:
         reason = "a flow is made of the sizes of gradients, and this backend keeps shapes only"
-        raise BackendMismatch(
-            explain("backward(record_flow=True)", [reason], hint="use NdArray, or leave record_flow out")
-        )
+        hint = "use NdArray, or leave record_flow out"
+        raise BackendMismatch(explain("backward(record_flow=True)", [reason], hint=hint))
+    node: Node = root.primitive.node
     order = backward_order(node)
     inner: type[Backend] = root.backend.inner
     inner.note(root.primitive.primitive, "phase", "backward")
     try:
         pending = {node: _start(root) if gradient is None else _checked(root, gradient)}
         flow = Flow() if record_flow else None
-        return Gradients(_walk(order, pending, inner, retain_graph, flow), flow)
+        return Gradients(walk(order, pending, inner, retain_graph, flow), flow)
     finally:
         inner.note(root.primitive.primitive, "phase", "forward")
 
 
-def backward_order(root: Node) -> list[Node]:
+def backward_order(root: Node, after: int = 0) -> list[Node]:
     """Every node that a gradient reaches, children before parents; the same order every time.
 
+    ``after`` is the number of the last node that is not to be entered: the walk ends at nodes up to it, as at leaves.
     Raises GraphError if an earlier backward pass has used one of them up.
     """
     found = {root: None}  # a dict, because it keeps the order of discovery
     stack = [root]
     while stack:
         node = stack.pop()
+        if node.number <= after:
+            continue
         if node.edges is None:
             reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
             hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
@@ -65,7 +67,7 @@ def backward_order(root: Node) -> list[Node]:
             if parent not in found:
                 found[parent] = None
                 stack.append(parent)
-    return sorted(found, key=_depth, reverse=True)
+    return sorted(found, key=_number, reverse=True)
 
 
 def _start(root: AnyTensor) -> AnyTensor:
@@ -85,18 +87,23 @@ def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
     return gradient
 
 
-def _walk(
-    order: list[Node], pending: Pending, inner: type[Backend], retain_graph: bool, flow: Flow | None
+def walk(
+    order: list[Node], pending: Pending, inner: type[Backend], retain_graph: bool, flow: Flow | None, after: int = 0
 ) -> dict[Node, AnyTensor]:
+    """Runs the rules of each node in order; returns the gradients of the leaves, and of nodes up to ``after``.
+
+    With ``after`` this is a walk inside another one, so what a leaf gets here is only a part of its gradient.
+    """
     leaves: dict[Node, AnyTensor] = {}
     observed = inner.observed
     for node in order:
         g = pending.pop(node)
         if flow is not None:
             flow.add_node(node, g)
-        if node.op is LEAF:
+        if node.op is LEAF or node.number <= after:
             leaves[node] = g
-            inner.note(g.primitive, "grad")
+            if not after:
+                inner.note(g.primitive, "grad")
         elif observed:
             _apply_observed(node, g, pending, inner, retain_graph, flow)
         else:

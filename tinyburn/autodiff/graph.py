@@ -6,12 +6,14 @@ with it, by reference counts alone.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tinyburn.backend.defaults import Backend
 from tinyburn.backend.interface import Array
+from tinyburn.tensor.scope import current_path
 from tinyburn.tensor.shape import Shape
 
 from .compiled import CompiledRule, Saved
@@ -22,6 +24,9 @@ LEAF, CONSTANT = "leaf", "constant"
 Edge: TypeAlias = "tuple[Node, CompiledRule, Saved]"
 
 
+_numbers = count(1)
+
+
 class Node:
     """What one operation leaves behind.
 
@@ -30,31 +35,24 @@ class Node:
         arguments: its arguments in order: a Node for each tensor, anything else as it was given.
         edges: for each tracked operand its node, the rule that leads there, and what that rule saved. None once
             a backward pass has used them up.
-        depth: 1 for a leaf, then 1 more than the deepest parent, so a walk by falling depth meets children before
-            parents; 0 for a constant, which no gradient reaches.
         shape, dtype: of the result, since the result itself is not kept.
         path: the module that the operation ran in.
+        number: counts all nodes in the order in which they are made. Parents are made before children, so a walk by
+            falling number meets children first.
     """
 
-    __slots__ = ("__weakref__", "arguments", "depth", "dtype", "edges", "op", "path", "shape")
+    __slots__ = ("__weakref__", "arguments", "dtype", "edges", "number", "op", "path", "shape")
 
     def __init__(
-        self,
-        op: str,
-        arguments: tuple[Any, ...],
-        edges: list[Edge] | None,
-        depth: int,
-        shape: Shape,
-        dtype: np.dtype[Any],
-        path: str,
+        self, op: str, arguments: tuple[Any, ...], edges: list[Edge] | None, like: GraphArray, path: str
     ) -> None:
         self.op = op
         self.arguments = arguments
         self.edges = edges
-        self.depth = depth
-        self.shape = shape
-        self.dtype = dtype
+        self.shape: Shape = like.shape
+        self.dtype: np.dtype[Any] = like.dtype
         self.path = path
+        self.number = next(_numbers)
 
     @property
     def is_leaf(self) -> bool:
@@ -72,7 +70,7 @@ class Node:
         return tuple(argument for argument in self.arguments if isinstance(argument, Node))
 
     def __repr__(self) -> str:
-        return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name}, depth={self.depth})"
+        return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name})"
 
 
 class WatchedNode(Node):
@@ -97,16 +95,18 @@ class WatchedNode(Node):
 class GraphArray:
     """The primitive of `Autodiff`: an inner primitive, and the node that it has in the graph, if any.
 
-    ``depth`` is the node's, and 0 without one: it is true for a tracked tensor only.
+    Attributes:
+        is_tracked: whether a backward pass can reach it; a constant may have a node too, for the pictures.
+        recipe: how to compute it again, if the strategy says so.
     """
 
-    __slots__ = ("depth", "dtype", "node", "primitive", "recipe", "shape")
+    __slots__ = ("dtype", "is_tracked", "node", "primitive", "recipe", "shape")
 
     def __init__(self, primitive: Array, node: Node | None = None) -> None:
         self.primitive = primitive
         self.node = node
-        self.depth = node.depth if node else 0
-        self.recipe: Recipe | None = None  # how to compute it again, if the strategy says so
+        self.is_tracked = node is not None
+        self.recipe: Recipe | None = None
         self.shape = primitive.shape
         self.dtype = primitive.dtype
 
@@ -114,8 +114,25 @@ class GraphArray:
         """The node that stands for this tensor in the graph. A constant gets one when a tracked operation first
         uses it; it says what was there and keeps no buffer."""
         if self.node is None:
-            self.node = Node(CONSTANT, (), None, 0, self.shape, self.dtype, "")
+            self.node = Node(CONSTANT, (), None, self, "")
         return self.node
+
+
+def attach_node(
+    result: GraphArray, op: str, arguments: tuple[Any, ...], edges: list[Edge], inner: type[Backend]
+) -> None:
+    """Makes a result tracked: gives it the node of the operation that it came from."""
+    nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
+    make = WatchedNode if inner.observed else Node
+    result.node = node = make(op, nodes, edges, result, current_path())
+    result.is_tracked = True
+    if isinstance(node, WatchedNode):
+        node.watch(inner)
+
+
+def latest_number() -> int:
+    """A number above that of every node so far, and below that of every node to come."""
+    return next(_numbers)
 
 
 def note_all(backend: type[Backend], event: str, buffers: list[tuple[str, Array]]) -> None:

@@ -120,7 +120,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
-    "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g).mask_fill(g == 0, 0)),
+    "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g).mask_fill(g == 0, 0)),  # noqa: E501
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: g * a.sign(),),

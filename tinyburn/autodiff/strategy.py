@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 COMPUTE_BOUND = frozenset({"matmul", "gather", "scatter", "select", "select_assign", "erf"})
-"""Operations that take long for the bytes that they make. The others move through memory once and are cheap to repeat."""
+"""Operations that take long for the bytes that they make. The others pass over memory once: cheap to repeat."""
 
 
 class NoCheckpointing:

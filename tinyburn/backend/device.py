@@ -52,6 +52,13 @@ class Device(Generic[B]):
         """Starts the random numbers of this device anew: the same seed gives the same draws."""
         raise NotImplementedError
 
+    def random_state(self) -> Any:
+        """Where the random numbers stand; hand it to `set_random_state` to draw the same again."""
+        return None
+
+    def set_random_state(self, state: Any) -> None:
+        """Goes back to where the random numbers stood."""
+
     def sync(self) -> None:
         """Waits until everything that was asked of the device is done. On the CPU it always is."""
 
@@ -95,6 +102,12 @@ class DecoratedDevice(Device[B]):
 
     def seed(self, seed: int) -> None:
         self.inner.seed(seed)
+
+    def random_state(self) -> Any:
+        return self.inner.random_state()
+
+    def set_random_state(self, state: Any) -> None:
+        self.inner.set_random_state(state)
 
     def sync(self) -> None:
         self.inner.sync()

@@ -6,6 +6,7 @@ no address in it, so the same program writes the same log in every process.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 
 Event = tuple[int, ...]
@@ -42,7 +43,12 @@ class Category(IntEnum):
 
 
 class EventLog:
-    """Append-only. ``events`` and ``names`` are all there is to read; the rest is for the writer."""
+    """Append-only. ``events`` and ``names`` are all there is to read; the rest is for the writer.
+
+    Attributes:
+        watcher: called with the index of each event right after it was written; None for nobody. It lets a reader
+            look at the program while a moment of the log is still the present.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -51,6 +57,7 @@ class EventLog:
         self.last_op = -1
         self.live_buffers = 0
         self.live_bytes = 0
+        self.watcher: Callable[[int], None] | None = None
         self._places: dict[str, int] = {}
         self._buffers = 0
 
@@ -62,16 +69,21 @@ class EventLog:
             self.names.append(text)
         return place
 
+    def write(self, event: Event) -> None:
+        self.events.append(event)
+        if self.watcher is not None:
+            self.watcher(len(self.events) - 1)
+
     def op(self, name: str, path: str, operands: list[int]) -> None:
         self.last_op = len(self.events)
-        self.events.append((Kind.OP, self.name(name), self.name(path), self.name(self.phase), *operands))
+        self.write((Kind.OP, self.name(name), self.name(path), self.name(self.phase), *operands))
 
     def alloc(self, size: int, category: Category) -> Buffer:
         buffer = Buffer(self, self._buffers, size, category)
         self._buffers += 1
         self.live_buffers += 1
         self.live_bytes += size
-        self.events.append((Kind.ALLOC, buffer.id, size, int(category)))
+        self.write((Kind.ALLOC, buffer.id, size, int(category)))
         return buffer
 
 
@@ -90,24 +102,24 @@ class Buffer:
     def recategorise(self, category: Category) -> None:
         if self.category is not category:
             self.category = category
-            self.log.events.append((Kind.RECATEGORISE, self.id, int(category)))
+            self.log.write((Kind.RECATEGORISE, self.id, int(category)))
 
     def save(self, operand: str) -> None:
         """A graph node keeps it for the backward pass: a forward result becomes an activation."""
         self.saves += 1
-        self.log.events.append((Kind.SAVE, self.id, self.log.last_op, self.log.name(operand)))
+        self.log.write((Kind.SAVE, self.id, self.log.last_op, self.log.name(operand)))
         if self.category in (Category.TEMPORARY, Category.OUTPUT):
             self.recategorise(Category.ACTIVATION)
 
     def release(self) -> None:
         """A node has let it go. If nobody else saved it, it is an ordinary result again, for as long as it lives."""
         self.saves -= 1
-        self.log.events.append((Kind.RELEASE, self.id))
+        self.log.write((Kind.RELEASE, self.id))
         if self.saves == 0 and self.category is Category.ACTIVATION:
             self.recategorise(Category.TEMPORARY)
 
     def grad(self) -> None:
-        self.log.events.append((Kind.GRAD, self.id))
+        self.log.write((Kind.GRAD, self.id))
         self.recategorise(Category.GRADIENT)
 
     def note(self, event: str, detail: str) -> None:
@@ -127,9 +139,9 @@ class Buffer:
             self.recategorise(Category[event.upper()])
 
     def transfer(self, to_host: bool) -> None:
-        self.log.events.append((Kind.TRANSFER, self.id, self.size, int(to_host)))
+        self.log.write((Kind.TRANSFER, self.id, self.size, int(to_host)))
 
     def __del__(self) -> None:
         self.log.live_buffers -= 1
         self.log.live_bytes -= self.size
-        self.log.events.append((Kind.FREE, self.id))
+        self.log.write((Kind.FREE, self.id))

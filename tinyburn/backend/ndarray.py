@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution, Bernoulli, Normal, Uniform
+from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
 from tinyburn.tensor.errors import BackendUnavailable, explain
 from tinyburn.tensor.shape import Shape, reduced_shape
 
 from .defaults import Backend
 from .device import Device, MemoryUsage
+from .draw import draw
 from .interface import Dims, Number, Operand, Parts
 from .quiet import quiet, rowmajor
 
@@ -53,6 +54,12 @@ class CpuDevice(Device["NdArray"]):
 
     def seed(self, seed: int) -> None:
         self.generator = np.random.default_rng(seed)
+
+    def random_state(self) -> Any:
+        return self.generator.bit_generator.state
+
+    def set_random_state(self, state: Any) -> None:
+        self.generator.bit_generator.state = state
 
     def memory_usage(self) -> MemoryUsage:
         """NumPy neither pads nor keeps a pool; who holds how much, only a `Traced` backend counts."""
@@ -94,23 +101,8 @@ class NdArray(Backend):
 
     @staticmethod
     @quiet
-    def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> NumPyArray:
-        # Drawn in the wanted format and moved in place, so that the result is the only buffer (float16 needs a second).
-        generator: np.random.Generator = device.generator  # type: ignore[attr-defined]  # a CpuDevice
-        drawn = np.dtype("float32" if dtype == "float16" else dtype)
-        if isinstance(distribution, Normal):
-            draws = generator.standard_normal(shape, drawn)
-            scale, offset = distribution.std, distribution.mean
-        else:
-            draws = generator.random(shape, drawn)
-            scale, offset = 1.0, 0.0
-        if isinstance(distribution, Uniform):
-            scale, offset = distribution.high - distribution.low, distribution.low
-        if isinstance(distribution, Bernoulli):
-            np.less(draws, distribution.probability, out=draws, casting="unsafe")
-        draws *= scale
-        draws += offset
-        return draws.astype(dtype, copy=False)
+    def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> NumPyArray:
+        return draw(device.generator, shape, distribution, dtype)
 
     # Two operands
 
