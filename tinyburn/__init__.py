@@ -1,6 +1,6 @@
 """tinyburn: a deep-learning framework small enough to read, with every tensor, gradient and byte on show."""
 
-from . import activation, course, memory, nn, optim, viz
+from . import activation, autodiff, course, memory, nn, optim, viz
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Device, Meta, NdArray, Traced
 from .module import Config, Initializer, Module, Param, RunConfig
@@ -69,6 +69,7 @@ __all__ = [
     "TinyburnError",
     "Traced",
     "activation",
+    "autodiff",
     "course",
     "memory",
     "nn",

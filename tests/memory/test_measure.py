@@ -177,8 +177,10 @@ def test_dtype_and_random_numbers_are_those_of_the_device() -> None:
 
 
 def test_a_job_that_makes_nothing() -> None:
+    """Its log has the moment of return, and nothing else."""
     report = measure(lambda device, batch: None, autodiff(), 1)
-    assert (report.peak_bytes, report.at_peak, report.events.events) == (0, {}, [])
+    assert (report.peak_bytes, report.at_peak, report.peak_event) == (0, {}, -1)
+    assert [report.events.names[event[1]] for event in report.events.events] == ["return"]
 
 
 class _Failing(Module):

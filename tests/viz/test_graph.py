@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.viz.examples import SVG, Mlp, chain, columns, mlp, new_device, normalize_batch, tangle, texts, training_step
-from tinyburn import (
+from tinyburn import (, Param
     Autodiff,
     BackendMismatch,
     ConfigError,
@@ -83,7 +83,14 @@ def test_parameters_have_a_letter_and_constants_a_dashed_frame() -> None:
     root = ElementTree.fromstring(viz.graph(loss, **names).svg)
     rects = [element.get("class") for element in root.iter(f"{SVG}rect") if float(element.get("height", 0)) > 20]
     assert rects.count("ghost frame") == 2  # x and target
-    assert rects.count("box sP frame") == 2  # W and b
+    assert rects.count("box sI frame") == 2  # W and b: tracked, but no Param has made parameters of them
+
+
+def test_a_param_is_drawn_as_a_parameter_under_any_name() -> None:
+    weight = Param.from_tensor(Tensor.ones((2, 2), new_device()))
+    drawn = viz.graph(weight.val() * 2.0, w=weight.val()).svg
+    assert "box sP frame" in drawn
+    assert "parameter: gets a gradient" in drawn
     assert rects.count("box rule thick") == 1  # the loss
     letters = [element.text for element in root.iter(f"{SVG}text") if element.text == "P"]
     assert len(letters) == 3  # W, b and the legend

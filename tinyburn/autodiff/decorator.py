@@ -89,6 +89,12 @@ class Autodiff(Decorator, Generic[IB, S]):
         return bool(a.is_tracked and a.node.is_leaf)
 
     @classmethod
+    def note(cls, a: Any, event: str, detail: str = "") -> None:
+        if event == "parameter" and a.is_tracked:
+            a.node.is_parameter = True
+        super().note(a, event, detail)
+
+    @classmethod
     def backward(
         cls, root: Tensor[Any, Any, Any], gradient: Tensor[Any, Any, Any] | None, retain_graph: bool, record_flow: bool
     ) -> Gradients[Any]:

@@ -37,11 +37,12 @@ class Node:
             a backward pass has used them up.
         shape, dtype: of the result, since the result itself is not kept.
         path: the module that the operation ran in.
+        is_parameter: whether it is the leaf of a `Param`.
         number: counts all nodes in the order in which they are made. Parents are made before children, so a walk by
             falling number meets children first.
     """
 
-    __slots__ = ("__weakref__", "arguments", "dtype", "edges", "number", "op", "path", "shape")
+    __slots__ = ("__weakref__", "arguments", "dtype", "edges", "is_parameter", "number", "op", "path", "shape")
 
     def __init__(
         self, op: str, arguments: tuple[Any, ...], edges: list[Edge] | None, like: GraphArray, path: str
@@ -52,6 +53,7 @@ class Node:
         self.shape: Shape = like.shape
         self.dtype: np.dtype[Any] = like.dtype
         self.path = path
+        self.is_parameter = False
         self.number = next(_numbers)
 
     @property

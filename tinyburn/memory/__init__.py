@@ -1,6 +1,25 @@
-"""Memory: what a tensor needs, and what a job did with it, read from the event log."""
+"""Memory: what a tensor needs, and what a job did or will do with it, read from the event log."""
 
+from .batch import BatchPlan, max_batch_size
+from .errors import JobError
+from .extras import Row
+from .holders import Holder, Saver, holders_at_peak
+from .lines import Candidate
 from .measure import MemoryReport, measure
 from .payload import tensor_payload_bytes
+from .plan import plan
 
-__all__ = ["MemoryReport", "measure", "tensor_payload_bytes"]
+__all__ = [
+    "BatchPlan",
+    "Candidate",
+    "Holder",
+    "JobError",
+    "MemoryReport",
+    "Row",
+    "Saver",
+    "holders_at_peak",
+    "max_batch_size",
+    "measure",
+    "plan",
+    "tensor_payload_bytes",
+]

@@ -12,6 +12,7 @@ from tinyburn.module import Module
 from tinyburn.tensor import Tensor
 from tinyburn.text import amount, table
 
+from .extras import How, NodeCounter, Row, cached_bytes, read_extras
 from .timeline import SETUP, Step, Totals, walk
 
 Job: TypeAlias = Callable[[Device[Any], int], Any]
@@ -28,6 +29,8 @@ class MemoryReport:
         peak_op: the operation that reached the peak first.
         padding_bytes: bytes that the allocator added; None if that was not measured.
         events: the log that all of this is read from.
+        peak_event: the index in the log of the last event at which `at_peak` is true; -1 if no byte was ever alive.
+        rows: what comes beside the categories: padding, cached, metadata, gradient storage, staging.
     """
 
     peak_bytes: int
@@ -35,6 +38,8 @@ class MemoryReport:
     peak_op: str
     padding_bytes: int | None
     events: EventLog = field(repr=False)
+    peak_event: int
+    rows: tuple[Row, ...]
 
     def __str__(self) -> str:
         rows = [(name, amount(size)) for name, size in self.at_peak.items()]
@@ -47,33 +52,71 @@ def padding_text(padding: int | None) -> str:
     return "not measured" if padding is None else amount(padding)
 
 
-def measure(job: Job, device: Device[Any], batch_size: int) -> MemoryReport:
+def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool = False) -> MemoryReport:
     """Runs the job once on the device, with every buffer counted.
 
     The job gets a traced device in place of ``device``: the same backend, place, dtypes and random numbers. What it
     returns (a tensor, gradients, a model, or a tuple, list or dict of them) counts as its output.
+
+    Args:
+        job: what to run.
+        device: where.
+        batch_size: the samples of one batch, handed to the job.
+        count_nodes: also count the graph's nodes at the peak, for the ``metadata`` row. Which moment is the peak is
+            known only later, so they are counted at each new maximum: that makes the run many times slower.
     """
     traced = traced_device(device)
-    result = job(traced, batch_size)
     log = find_log(traced)
+    counts = _NodesAtPeak(log) if count_nodes else None
+    finish(log, job(traced, batch_size))
+    log.watcher = None
+    usage = device.memory_usage()
+    nodes = counts.nodes if counts else None
+    return read_report(log, usage.bytes_padding, cached=cached_bytes(usage), nodes=nodes)
+
+
+def finish(log: EventLog, result: Any) -> None:
+    """The last moment of a job: what it returns becomes its output."""
     log.phase = "end"
     log.op("return", "", [])  # so that what is alive at the end is a moment of its own
     for tensor in tensors_in(result):
         _mark_output(tensor)
-    return read_report(log, device.memory_usage().bytes_padding)
 
 
-def read_report(log: EventLog, padding: int | None) -> MemoryReport:
-    """The report on a log: a pure function of it."""
-    peak, at, step = 0, (0,) * len(Category), SETUP
+class _NodesAtPeak:
+    """Counts the graph's nodes whenever more bytes are alive than ever before, as `read_report` finds the peak."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.nodes = 0
+        self._log, self._peak, self._op, self._counter = log, 0, -1, NodeCounter()
+        log.watcher = self._watch
+
+    def _watch(self, _: int) -> None:
+        live, op = self._log.live_bytes, self._log.last_op
+        if live > self._peak or (live == self._peak and op == self._op):
+            self._peak, self._op = live, op
+            self.nodes = self._counter.count()
+
+
+def read_report(
+    log: EventLog,
+    padding: int | None,
+    *,
+    cached: int | None = None,
+    nodes: int | None = None,
+    how: How = "measured",
+) -> MemoryReport:
+    """The report on a log: a pure function of it, and of what else was counted. None is for what was not."""
+    peak, at, step, peak_event = 0, (0,) * len(Category), SETUP, -1
     current: tuple[Step, Totals]
-    for _, *current in walk(log):  # type: ignore[assignment]
+    for index, (_, *current) in enumerate(walk(log)):  # type: ignore[assignment]
         total = sum(current[1])
         if total > peak or (total == peak and current[0] is step):  # the same operation: its last word counts
             step, at = current
-            peak = total
+            peak, peak_event = total, index
     by_name = {category.name.lower(): at[category] for category in Category if at[category]}
-    return MemoryReport(peak, by_name, str(step), padding, log)
+    rows = read_extras(log, padding, cached, nodes, how)
+    return MemoryReport(peak, by_name, str(step), padding, log, peak_event, rows)
 
 
 def traced_device(device: Device[Any]) -> Device[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -155,3 +155,9 @@ def _in_rows(keys: Sequence[Key], width: float) -> list[tuple[Key, float, int]]:
         placed.append((key, x, row))
         x += needs
     return placed
+
+
+def leaf_keys(letters: Set[str]) -> list[Key]:
+    """The two kinds of leaf that get a gradient, as far as they are on the picture."""
+    keys = [card_key("parameter: gets a gradient", "box sP frame", "P")] if "P" in letters else []
+    return keys + ([card_key("tracked input: gets a gradient", "box sI frame", "I")] if "I" in letters else [])

@@ -15,11 +15,11 @@ from tinyburn.tensor import Tensor
 from tinyburn.text import amount, table
 
 from .boxes import Row, box_label, rows_of, with_notes
-from .draw import Card, Key, arrow, card_key, fit, line_key, sheet
+from .draw import Card, Key, arrow, card_key, fit, leaf_keys, line_key, sheet
 from .fold import Box, Drawn, fold, small_enough
 from .formula import count, shape_text, thousands
 from .layout import place
-from .model import Graph, Name, read_graph
+from .model import LEAF_LETTERS, Graph, Name, read_graph
 from .picture import Picture
 
 
@@ -107,7 +107,8 @@ def card_of(model: Graph, box: Box) -> Card:
         return Card(head, rest, (f"{last.op} {size}",), style="box rule thick" if is_root else "box")
     head, _ = fit(last.label, "")
     if last.gets_gradient:
-        return Card(head, "", (size,), "P", "box sP thick" if is_root else "box sP frame")
+        letter = LEAF_LETTERS[last.kind]
+        return Card(head, "", (size,), letter, f"box s{letter} {'thick' if is_root else 'frame'}")
     return Card(head, "no gradient", (size,), "", "ghost frame")
 
 
@@ -126,7 +127,7 @@ def _group_card(model: Graph, box: Box, is_root: bool) -> Card:
 def _keys(model: Graph, drawn: Drawn) -> list[Key]:
     """Only what is on the picture."""
     kinds = {model.items[box.items[0]].kind if box.kind == "item" else "group" for box in drawn.boxes}
-    keys = [card_key("tracked leaf: gets a gradient", "box sP frame", "P")] if kinds & {"parameter", "leaf"} else []
+    keys = leaf_keys({letter for kind, letter in LEAF_LETTERS.items() if kind in kinds})
     if "constant" in kinds:
         keys.append(card_key("constant: gets none", "ghost frame"))
         keys.append(line_key("no gradient comes back", "line arrow off"))

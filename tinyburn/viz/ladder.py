@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .draw import Card, Key, card_key, line_key, sheet
+from .draw import Card, Key, card_key, leaf_keys, line_key, sheet
 from .places import Edge
 from .svg import number, path, text
 
@@ -155,7 +155,7 @@ def _keys(steps: Sequence[Step]) -> list[Key]:
     styles = {card.style for step in steps for card in step.saved}
     keys = [card_key("activation: a result, kept", "box frame", "A")] if "A" in letters else []
     keys += [card_key("input", "box frame", "I")] if "I" in letters else []
-    keys += [card_key("parameter or other tracked leaf", "box sP frame", "P")]
+    keys += leaf_keys({step.forward.letter for step in steps})
     keys += [card_key("gradient of a leaf", "box sG frame", "G")]
     keys += [card_key("a constant; or counted elsewhere, or gone", "ghost frame")] if "ghost frame" in styles else []
     keys += [line_key("no gradient comes back", "line arrow off")] if any(not step.backward for step in steps) else []

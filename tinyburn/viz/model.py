@@ -28,6 +28,10 @@ Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
 """What a caller can give a name to."""
 
 
+LEAF_LETTERS = {"parameter": "P", "leaf": "I"}
+"""The letter of a leaf that gets a gradient, as the memory pictures have it: only a `Param` makes a parameter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """One buffer that an operation keeps for the backward pass.
@@ -188,7 +192,7 @@ def _next_label(start: str, counts: dict[str, int], taken: set[str]) -> str:
 
 def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], is_parameter: bool) -> Item:
     texts = [labels[value] if isinstance(value, Node) else argument_text(value) for value in node.arguments]
-    tracked = "parameter" if is_parameter else "leaf"
+    tracked = "parameter" if is_parameter or node.is_parameter else "leaf"
     return Item(
         label=labels[node],
         kind="constant" if node.is_constant else tracked if node.is_leaf else "operation",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot, log10
 
-from .draw import Card, Key, card_key, curve, line_key, sheet
+from .draw import Card, Key, curve, leaf_keys, line_key, sheet
 from .fold import Drawn
 from .formula import digits
 from .graph import card_of
@@ -60,8 +60,7 @@ def river(
             body += _badge((x + card.size[0], y), state.kind)
     kinds = {state.kind for state in (*boxes, *edges)}
     keys = _keys(kinds, {state.kind for state in edges}, scale)
-    if any(card.letter == "P" for card in cards):
-        keys.append(card_key("tracked leaf", "box sP frame", "P"))
+    keys += leaf_keys({card.letter for card in cards})
     return sheet(title, (layout.width + 10, layout.height), body, keys, notes, _STYLE)
 
 

@@ -74,7 +74,7 @@ def _is_view(graph: Graph, item: Item) -> bool:
 
 def category_letter(item: Item) -> str:
     """The category of a kept value, as the memory pictures have it."""
-    category = {"operation": Category.ACTIVATION, "constant": Category.INPUT}.get(item.kind, Category.PARAMETER)
+    category = {"operation": Category.ACTIVATION, "parameter": Category.PARAMETER}.get(item.kind, Category.INPUT)
     return MARKS[category].letter
 
 

@@ -1,0 +1,140 @@
+"""Who keeps each buffer alive at the peak, and why: the rules of graph nodes, and Python names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tinyburn.backend import Category, Device, EventLog, Kind
+from tinyburn.tensor.errors import explain
+
+from .errors import JobError
+from .measure import Job, find_log, read_report
+from .names import Names, names_now
+from .plan import run_on_shapes, shapes_device
+from .timeline import SETUP, Step, walk
+
+
+@dataclass(frozen=True)
+class Saver:
+    """A graph node that keeps a buffer for its derivative: "matmul keeps a in mlp.l1".
+
+    Attributes:
+        op: the operation whose rule will read the buffer.
+        operand: the name by which it asks: an operand's, or ``out``.
+        path: the module in which the operation ran.
+        event: the index of the SAVE event.
+    """
+
+    op: str
+    operand: str
+    path: str
+    event: int
+
+    def __str__(self) -> str:
+        return f"{self.op} keeps {self.operand}" + (f" in {self.path}" if self.path else "")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One buffer that is alive at the peak.
+
+    Attributes:
+        buffer: its number in the log.
+        bytes: its size.
+        category: what it is at the peak.
+        made_by: the operation that made it.
+        since: the index of its ALLOC event.
+        until: the index of its FREE event; None if the log ends before.
+        savers: the graph nodes that keep it. A buffer with neither savers nor names is held by the operation that runs.
+        names: the Python names that keep it, innermost function first, each as ``name in function``.
+    """
+
+    buffer: int
+    bytes: int
+    category: Category
+    made_by: Step
+    since: int
+    until: int | None
+    savers: tuple[Saver, ...]
+    names: tuple[str, ...]
+
+
+def holders_at_peak(job: Job, batch_size: int, *, device: Device[Any] | None = None) -> tuple[Holder, ...]:
+    """Every buffer that is alive at the peak of a job, the largest first.
+
+    The job runs twice on shapes, with the device as for `plan`: once to find the peak, and once more to look, at that
+    moment, at the local names of every function between the job and the operation that runs.
+
+    Raises JobError if the second run is not the same as the first.
+    """
+    log = run_on_shapes(job, batch_size, shapes_device(device))
+    peak = read_report(log, None).peak_event
+    names = _names_at(peak, log, job, batch_size, shapes_device(device))
+    return read_holders(log, peak, names)
+
+
+def _names_at(peak: int, log: EventLog, job: Job, batch_size: int, device: Device[Any]) -> Names:
+    """The names at one event of a second run."""
+    again = find_log(device)
+    found: Names = {}
+
+    def watch(index: int) -> None:
+        if index == peak:
+            found.update(names_now(again, stop=run_on_shapes.__code__))
+
+    again.watcher = watch
+    run_on_shapes(job, batch_size, device)
+    again.watcher = None
+    if again.events[: peak + 1] != log.events[: peak + 1]:
+        hint = "make it depend on the device and the batch size alone, not on what an earlier run has left"
+        raise JobError(
+            explain("holders_at_peak", ["the job's second run did something else than its first"], hint=hint)
+        )
+    return found
+
+
+def read_holders(log: EventLog, event: int, names: Names) -> tuple[Holder, ...]:
+    """What is alive right after one event: a pure function of the log, and of the names that were found there."""
+    savers = open_savers(log, event)
+    ends = {past[1]: index for index, past in enumerate(log.events) if past[0] == Kind.FREE}
+    holders: dict[int, Holder] = {}
+    for index, (current, step, _) in enumerate(walk(log)):
+        kind, buffer = current[0], current[1]
+        if index > event:
+            break
+        if kind == Kind.ALLOC:
+            kept, named = savers.get(buffer, ()), names.get(buffer, ())
+            category, end = Category(current[3]), ends.get(buffer)
+            holders[buffer] = Holder(buffer, current[2], category, step, index, end, kept, named)
+        elif kind == Kind.RECATEGORISE:
+            holders[buffer] = replace(holders[buffer], category=Category(current[2]))
+        elif kind == Kind.FREE:
+            del holders[buffer]
+    return tuple(sorted(holders.values(), key=lambda holder: (-holder.bytes, holder.buffer)))
+
+
+def open_savers(log: EventLog, event: int) -> dict[int, tuple[Saver, ...]]:
+    """The saves of each buffer that have not ended right after one event.
+
+    A RELEASE does not say which save has ended. In a backward pass it is one of the operation whose rules run, in the
+    same module; of several such, and in any other phase, it is the latest.
+    """
+    saves: dict[int, list[Saver]] = {}
+    running: Step = SETUP
+    for index, (current, running, _) in enumerate(walk(log)):
+        if index > event:
+            break
+        if current[0] == Kind.SAVE:
+            saves.setdefault(current[1], []).append(_read_saver(log, index))
+        elif current[0] == Kind.RELEASE:
+            still = saves[current[1]]
+            of_rule = [saver for saver in still if (saver.op, saver.path) == (running.rule_of, running.path)]
+            still.remove((of_rule or still)[-1])
+    return {buffer: tuple(still) for buffer, still in saves.items() if still}
+
+
+def _read_saver(log: EventLog, index: int) -> Saver:
+    _, _, op_event, operand = log.events[index]
+    op = log.events[op_event]
+    return Saver(log.names[op[1]], log.names[operand], log.names[op[2]], index)

@@ -1,0 +1,145 @@
+"""Peak(B) as the highest of several straight lines: one for each moment of a job that can be its peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from tinyburn.backend import EventLog, Kind
+
+from .timeline import SETUP, Step, walk
+
+Bytes: TypeAlias = int | Fraction
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One moment of the job, and the range of batch sizes in which it is the peak.
+
+    The bytes alive then are ``fixed + per_sample * batch``, exactly.
+
+    Attributes:
+        step: the operation that runs.
+        per_sample: bytes that each sample adds.
+        fixed: bytes that do not depend on the batch.
+        first_batch, last_batch: where this line is the highest, both included.
+    """
+
+    step: Step
+    per_sample: Bytes
+    fixed: Bytes
+    first_batch: int
+    last_batch: int
+
+    def bytes_at(self, batch: int) -> Bytes:
+        """Where the line stands at a batch size."""
+        return self.fixed + self.per_sample * batch
+
+
+@dataclass(frozen=True)
+class Run:
+    """One planned run.
+
+    Attributes:
+        batch: its batch size.
+        totals: the bytes alive after each event.
+        steps: the operation that each event belongs to.
+        outline: the log without its sizes; two runs with one outline differ in nothing else.
+        largest: the bytes of the largest buffer.
+    """
+
+    batch: int
+    totals: tuple[int, ...]
+    steps: tuple[Step, ...]
+    outline: Any
+    largest: int
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were alive at once."""
+        return max(self.totals, default=0)
+
+    @property
+    def peak_step(self) -> Step:
+        """The operation that reached the peak first."""
+        return self.steps[self.totals.index(self.peak)] if self.peak else SETUP
+
+
+def read_run(batch: int, log: EventLog) -> Run:
+    """What the lines are made of, from the log of a run."""
+    rows = [(sum(totals), step) for _, step, totals in walk(log)]
+    with_sizes = (Kind.ALLOC, Kind.TRANSFER)
+    events = tuple((*event[:2], *event[3:]) if event[0] in with_sizes else event for event in log.events)
+    totals, steps = [total for total, _ in rows], [step for _, step in rows]
+    largest = max((event[2] for event in log.events if event[0] == Kind.ALLOC), default=0)
+    return Run(batch, tuple(totals), tuple(steps), (tuple(log.names), events), largest)
+
+
+def candidates_of(runs: Sequence[Run]) -> tuple[Candidate, ...]:
+    """The upper envelope of Peak(B), from the smallest planned batch to the largest.
+
+    The same program at two batch sizes mostly writes the same log but for the sizes; then the bytes at each event lie
+    on a straight line, and two runs give all lines. Batch sizes at which the program takes another way (a batch of
+    one needs no broadcasting) have lines of their own. Empty if the bytes are no straight lines, because the job
+    multiplies its batch by itself or divides it.
+    """
+    ordered = sorted(runs, key=lambda run: run.batch)
+    found: list[Candidate] = []
+    for _, group in groupby(ordered, key=lambda run: run.outline):
+        lines = _envelope(list(group))
+        if not lines:
+            return ()
+        found = _joined(found, lines)
+    return tuple(found)
+
+
+def _joined(found: list[Candidate], lines: list[Candidate]) -> list[Candidate]:
+    """Both, in order; a single batch size that happens to lie on its neighbour's line needs no line of its own."""
+    if found and _is_point(found[-1]) and lines[0].bytes_at(found[-1].first_batch) == found[-1].fixed:
+        point = found.pop()
+        lines[0] = replace(lines[0], first_batch=point.first_batch)
+    elif found and _is_point(lines[0]) and found[-1].bytes_at(lines[0].first_batch) == lines[0].fixed:
+        point = lines.pop(0)
+        found[-1] = replace(found[-1], last_batch=point.last_batch)
+    return [*found, *lines]
+
+
+def _is_point(line: Candidate) -> bool:
+    return line.first_batch == line.last_batch and line.per_sample == 0
+
+
+def _envelope(runs: Sequence[Run]) -> list[Candidate]:
+    """The highest of the lines of some runs with one outline; a point if there is one run; none if they bend."""
+    first, last = runs[0], runs[-1]
+    if first is last:
+        return [Candidate(first.peak_step, 0, first.peak, first.batch, first.batch)]
+    span = last.batch - first.batch
+    lines: dict[tuple[Bytes, Bytes], int] = {}  # (per sample, fixed): the first event that lies on it
+    for event, (low, high) in enumerate(zip(first.totals, last.totals, strict=True)):
+        if any((run.totals[event] - low) * span != (high - low) * (run.batch - first.batch) for run in runs):
+            return []
+        slope = _whole(Fraction(high - low, span))
+        lines.setdefault((slope, _whole(low - slope * first.batch)), event)
+    return [
+        Candidate(first.steps[lines[line]], *line, start, end)
+        for line, start, end in _highest(list(lines), first.batch, last.batch)
+    ]
+
+
+def _highest(lines: list[tuple[Bytes, Bytes]], start: int, end: int) -> Iterator[tuple[tuple[Bytes, Bytes], int, int]]:
+    """Walks from ``start`` to ``end`` and changes the line where another one first stands above it."""
+    while start <= end:
+        slope, fixed = line = max(lines, key=lambda line: (line[1] + line[0] * start, line[0]))
+        steeper = [other for other in lines if other[0] > slope]
+        overtaken = [(fixed - other[1]) // (other[0] - slope) + 1 for other in steeper]
+        until = min([int(batch) - 1 for batch in overtaken] + [end])
+        yield line, start, until
+        start = until + 1
+
+
+def _whole(value: Bytes) -> Bytes:
+    """An int where the value is one."""
+    return int(value) if value == int(value) else value

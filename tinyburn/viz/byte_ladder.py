@@ -1,0 +1,122 @@
+"""Picture 6, the byte ladder: the tensors' own bytes, and all that comes on top of them, for each backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log10
+
+from tinyburn.memory.extras import Row
+from tinyburn.memory.measure import MemoryReport
+from tinyburn.text import amount, table
+
+from .draw import Key, card_key, sheet
+from .picture import Picture
+from .svg import rect, text, text_width
+
+RUNGS = ("payload", "padding", "cached", "metadata", "gradient storage", "staging", "reserved")
+"""From the values themselves to what the allocator took from the system."""
+_MEANINGS = {
+    "payload": "values of tensors, at the peak",
+    "padding": "added to round sizes up",
+    "cached": "freed, and held for the next",
+    "metadata": "graph nodes at the peak",
+    "gradient storage": "most gradients of leaves at once",
+    "staging": "copied between host and device",
+    "reserved": "payload, padding and cached",
+}
+_NAME, _BAR = 330.0, 260.0
+_UNKNOWN = (
+    '<pattern id="unknown" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<path d="M0 0V7" class="line" stroke-width="1"/></pattern>'
+)
+
+
+def byte_ladder(reports: MemoryReport | Mapping[str, MemoryReport]) -> Picture:
+    """How much of each kind there is, and how that is known.
+
+    Args:
+        reports: of one job, by the name of the backend that it ran on; a single report needs no name.
+    """
+    named = {"the job": reports} if isinstance(reports, MemoryReport) else dict(reports)
+    ladders = {name: rungs(report) for name, report in named.items()}
+    title = _title(ladders)
+    return Picture(title, _text(ladders), _drawing(title, ladders))
+
+
+def rungs(report: MemoryReport) -> list[Row]:
+    """One row for each rung. What the allocator reserved is the sum of three, if all three are known."""
+    known = {row.name: row for row in report.rows}
+    how = next((row.how for row in report.rows if row.how != "not measured"), "measured")
+    known["payload"] = Row("payload", report.peak_bytes, how)
+    if "reserved" not in known:
+        parts = [known.get(name, Row(name, None, "not measured")) for name in ("payload", "padding", "cached")]
+        sizes = [part.bytes for part in parts if part.bytes is not None]
+        whole = len(sizes) == len(parts)
+        known["reserved"] = Row("reserved", sum(sizes) if whole else None, how if whole else "not measured")
+    return [known.get(name, Row(name, None, "not measured")) for name in RUNGS]
+
+
+def _title(ladders: Mapping[str, Sequence[Row]]) -> str:
+    """The finding: the payload, and how much of the rest nobody measured."""
+    if not ladders:
+        return "No backend to show"
+    payloads = {name: ladder[0] for name, ladder in ladders.items()}
+    sizes = {row.bytes for row in payloads.values()}
+    first = amount(next(iter(payloads.values())).bytes or 0)
+    finding = f"Payload {first}" if len(sizes) == 1 else "Payload " + ", ".join(
+        f"{amount(row.bytes or 0)} on {name}" for name, row in payloads.items()
+    )
+    if len(sizes) == 1 and len(ladders) > 1:
+        finding += " on every backend"
+    missing = [row for ladder in ladders.values() for row in ladder if row.bytes is None]
+    count = sum(len(ladder) for ladder in ladders.values())
+    return f"{finding}; {len(missing) or 'none'} of {count} amounts {'was' if len(missing) == 1 else 'were'} not measured"
+
+
+def size_text(row: Row) -> str:
+    """What was not measured has no number at all."""
+    return "-" if row.bytes is None else amount(row.bytes)
+
+
+def _text(ladders: Mapping[str, Sequence[Row]]) -> str:
+    if not ladders:
+        return "No report was given."
+    rows = [
+        (name if place == 0 else "", row.name, size_text(row), row.how, _MEANINGS[row.name])
+        for name, ladder in ladders.items()
+        for place, row in enumerate(ladder)
+    ]
+    return table(("backend", "kind", "bytes", "how", "what it is"), rows)
+
+
+def _drawing(title: str, ladders: Mapping[str, Sequence[Row]]) -> str:
+    largest = max([row.bytes or 0 for ladder in ladders.values() for row in ladder], default=0)
+    drawn: list[str] = []
+    y = 0.0
+    for name, ladder in ladders.items():
+        drawn.append(text(0, y + 14, name, "ink bold"))
+        y += 22
+        for row in ladder:
+            drawn += _rung(row, y, largest)
+            y += 24
+        y += 12
+    keys = [
+        card_key("measured", "box"),
+        Key(rect(0, 0, 26, 14, "ghost", 2), "simulated, in a run on shapes"),
+        Key(rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"'), "not measured, which is not 0"),
+    ]
+    notes = ["The length of a bar is the logarithm of its bytes: each step to the right is ten times as much."]
+    return sheet(title, (_NAME + _BAR + 260, y), drawn, keys, notes, definitions=_UNKNOWN)
+
+
+def _rung(row: Row, y: float, largest: int) -> list[str]:
+    """A name, a bar, and how its length is known."""
+    label = [text(14, y + 13, row.name), text(150, y + 13, _MEANINGS[row.name], "soft")]
+    left = 160 + text_width(max(_MEANINGS.values(), key=len))
+    if row.bytes is None:
+        outline = rect(left, y + 1, _BAR, 16, "line", 2, 'style="fill:url(#unknown)"')
+        return [*label, outline, text(left + _BAR + 12, y + 13, "not measured", "soft")]
+    width = _BAR * log10(1 + row.bytes) / max(log10(1 + largest), 1)
+    bar = rect(left, y + 1, max(width, 1), 16, "ghost" if row.how == "simulated" else "box", 2)
+    size = text(left + width + 12, y + 13, amount(row.bytes), "ink bold")
+    return [*label, bar, size, text(left + width + 24 + text_width(amount(row.bytes)), y + 13, row.how, "soft")]

@@ -1,0 +1,180 @@
+"""Picture 12, the receipt: what a formula, a plan and the ledger say, and an independent witness; each gap explained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from textwrap import wrap
+
+from tinyburn.backend import Category, EventLog
+from tinyburn.memory.measure import MemoryReport
+from tinyburn.memory.timeline import walk
+from tinyburn.text import amount, table
+
+from .draw import Key, card_key, sheet
+from .palette import MARKS
+from .picture import Picture
+from .svg import LINE, fill_of, path, rect, text
+
+TERMS = (Category.PARAMETER, Category.ACTIVATION, Category.GRADIENT, Category.TEMPORARY)
+"""The four of the usual formula: parameters + activations + gradients + temporaries."""
+_LEFT, _BAR, _WORDS = 170.0, 300.0, 110
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of the receipt.
+
+    Attributes:
+        name: where it comes from.
+        bytes: None if nobody measured it.
+        gap: how it differs from the line before it, in a sentence.
+    """
+
+    name: str
+    bytes: int | None
+    gap: str
+
+
+def receipt(
+    report: MemoryReport, plan: MemoryReport, *, truth: int | None = None, witness: str = "witness", because: str = ""
+) -> Picture:
+    """Four answers to one question: how many bytes does the job need at once?
+
+    Args:
+        report: measured, on a real backend.
+        plan: the same job and batch on shapes.
+        truth: the peak by a count that is not tinyburn's, such as tracemalloc's; None if there is none.
+        witness: the name of that count.
+        because: why it differs from the ledger; without it, the sign of the gap is explained.
+    """
+    largest = largest_of(plan)
+    lines = [
+        Line("formula", sum(largest[term] for term in TERMS), "The sum of four terms, each at its own largest moment."),
+        Line("plan", plan.peak_bytes, formula_gap(largest, plan)),
+        Line("ledger", report.peak_bytes, plan_gap(plan, report)),
+        Line(witness, truth, truth_gap(report.peak_bytes, truth, because)),
+    ]
+    title = _title(lines)
+    return Picture(title, _text(lines, largest, plan), _drawing(title, lines, largest, plan))
+
+
+def largest_of(report: MemoryReport) -> dict[Category, int]:
+    """The most bytes of each category that were alive at any moment."""
+    totals = [found for _, _, found in walk(report.events)]
+    return {category: max((found[category] for found in totals), default=0) for category in Category}
+
+
+def at_peak(report: MemoryReport, category: Category) -> int:
+    """Bytes of one category at the peak."""
+    return report.at_peak.get(category.name.lower(), 0)
+
+
+def formula_gap(largest: dict[Category, int], plan: MemoryReport) -> str:
+    """What the formula adds that is never there together, and what it leaves out. The two explain all of the gap."""
+    extra = {term: largest[term] - at_peak(plan, term) for term in TERMS}
+    left_out = {category: at_peak(plan, category) for category in Category if category not in TERMS}
+    parts = []
+    if any(extra.values()):
+        parts.append(f"It adds what is not there at the peak: {_listed(extra)}.")
+    if any(left_out.values()):
+        parts.append(f"It leaves out {_listed(left_out)}.")
+    gap = sum(largest[term] for term in TERMS) - plan.peak_bytes
+    if not parts:
+        return "The formula is right here: its four terms are all there is, and they are largest together."
+    whole = f"{amount(abs(gap))} too {'high' if gap > 0 else 'low'}" if gap else "right only because two errors cancel"
+    return f"The formula is {whole}. {' '.join(parts)}"
+
+
+def _listed(sizes: dict[Category, int]) -> str:
+    return ", ".join(f"{amount(size)} of {MARKS[category].name}" for category, size in sizes.items() if size)
+
+
+def plan_gap(plan: MemoryReport, report: MemoryReport) -> str:
+    """Whether both wrote the same log, or where they part."""
+    if _readable(plan.events) == _readable(report.events):
+        return f"No gap: all {len(report.events.events)} events of the two logs are the same."
+    pairs = enumerate(zip_longest(_readable(plan.events), _readable(report.events)))
+    place = next(place for place, (one, other) in pairs if one != other)
+    step = [step for _, step, _ in walk(report.events)][min(place, len(report.events.events) - 1)]
+    size = report.peak_bytes - plan.peak_bytes
+    gap = f"{amount(abs(size))} {'more' if size > 0 else 'less'}" if size else "The same peak"
+    return f"{gap}, and the two logs part at event {place}, in {step}: the plan was made of another run than this one."
+
+
+def _readable(log: EventLog) -> Sequence[object]:
+    """The events; their names too where the logs number them differently."""
+    return [(log.names, event) if not place else event for place, event in enumerate(log.events)]
+
+
+def truth_gap(ledger: int, truth: int | None, because: str) -> str:
+    """What an independent count says of the ledger."""
+    if truth is None:
+        return "Not measured: nobody else counted this run."
+    gap = truth - ledger
+    if because:
+        return because
+    if not gap:
+        return "No gap: it counts the same to the byte."
+    if 0 < abs(gap) <= 64:
+        return f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}: an allocator asks for a byte where an array is empty."
+    if gap > 0:
+        return f"{amount(gap)} more: it also counts what is no tensor data, such as Python's own objects."
+    return f"{amount(-gap)} less: it did not see every buffer, or it did not look at the moment of the peak."
+
+
+def _title(lines: Sequence[Line]) -> str:
+    formula, plan, ledger, truth = [line.bytes for line in lines]
+    same = [name for name, size in (("ledger", ledger), (lines[3].name, truth)) if size == plan]
+    finding = f"Plan {amount(plan or 0)}"
+    finding += f", and {' and '.join(same)} say{'s' if len(same) == 1 else ''} the same" if same else ", and the ledger says otherwise"
+    return f"{finding}; the formula says {amount(formula or 0)}"
+
+
+def _text(lines: Sequence[Line], largest: dict[Category, int], plan: MemoryReport) -> str:
+    numbers = [(line.name, "not measured" if line.bytes is None else amount(line.bytes), line.gap) for line in lines]
+    rows = [
+        (MARKS[category].letter, MARKS[category].name, *map(_digits, (largest[category], at_peak(plan, category))))
+        + ("yes" if category in TERMS else "no",)
+        for category in Category
+        if largest[category]
+    ]
+    categories = table(("", "category", "at its largest", "at the peak", "in the formula"), rows)
+    return f"{table(('', 'bytes', 'the gap to the line before'), numbers)}\n\n{categories}"
+
+
+def _digits(number: int) -> str:
+    return amount(number).removesuffix(" B")
+
+
+def _drawing(title: str, lines: Sequence[Line], largest: dict[Category, int], plan: MemoryReport) -> str:
+    scale = _BAR / max([line.bytes or 0 for line in lines] + [1])
+    parts = {"formula": {term: largest[term] for term in TERMS}}
+    parts["plan"] = parts["ledger"] = {category: at_peak(plan, category) for category in Category}
+    drawn: list[str] = []
+    y = 0.0
+    for line in lines:
+        drawn += [text(0, y + 15, line.name, "ink bold"), *_bar(line, parts.get(line.name, {}), y, scale)]
+        words = wrap(line.gap, _WORDS)
+        drawn += [text(14, y + 38 + LINE * row, content, "soft") for row, content in enumerate(words)]
+        y += 42 + LINE * len(words)
+    keys = [card_key(MARKS[category].name, "box", MARKS[category].letter) for category in Category if largest[category]]
+    keys.append(Key(rect(0, 0, 26, 14, "ghost", 2), "not measured"))
+    return sheet(title, (14 + _WORDS * 6.7, y), drawn, keys if lines[3].bytes is None else keys[:-1])
+
+
+def _bar(line: Line, parts: dict[Category, int], y: float, scale: float) -> list[str]:
+    """The number as a bar, in parts where its parts are known."""
+    if line.bytes is None:
+        return [rect(_LEFT, y + 2, 120, 18, "ghost", 2), text(_LEFT + 132, y + 15, "not measured", "soft")]
+    drawn, x = [], _LEFT
+    pieces = parts if sum(parts.values()) == line.bytes else {}
+    for category, size in pieces.items():
+        if size:
+            drawn.append(rect(x, y + 2, size * scale, 18, "gap", 0, f'fill="{fill_of(MARKS[category].letter)}"'))
+            x += size * scale
+    if not pieces:
+        drawn.append(rect(_LEFT, y + 2, max(line.bytes * scale, 1), 18, "box"))
+    end = _LEFT + line.bytes * scale
+    return [*drawn, path(f"M{_LEFT} {y:g}v22", "rule"), text(end + 12, y + 15, amount(line.bytes), "ink bold")]
