@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tinyburn import Device, Distribution, Gradients, Module, Param, Tensor, activation, nn, optim
+from tinyburn.autodiff import checkpoint
 
 AnyTensor = Tensor[Any, Any, Any]
 Activation = Callable[[AnyTensor], AnyTensor]
@@ -61,6 +62,24 @@ def train_mlp(
         grads = nn.MseLoss()(model(x), y, reduction="sum").backward()
         model = optimizer.step(1e-3, model, grads)
     return model
+
+
+def segmented_mlp(device: Device[Any], batch: int, layers: int = 6, every: int = 2, width: int = 8) -> Gradients[Any]:
+    """A tanh MLP of which each segment of some layers keeps only what goes into it."""
+    model = Mlp([width] * (layers + 1), activation.tanh, device)
+
+    def run(start: int) -> Activation:
+        def segment(x: AnyTensor) -> AnyTensor:
+            for layer in model.layers[start : start + every]:
+                x = activation.tanh(layer(x))
+            return x
+
+        return segment
+
+    x = Tensor.ones((batch, width), device)
+    for start in range(0, layers, every):
+        x = checkpoint(run(start), x)
+    return (x**2).sum().backward()
 
 
 def normalize_batch(device: Device[Any], batch: int, features: int = 8) -> Gradients[Any]:
@@ -118,6 +137,7 @@ JOBS: dict[str, tuple[Callable[[Device[Any], int], Any], int]] = {
     "mlp with gelu": (sized(train_mlp, between=activation.gelu), 16),
     "mlp with sigmoid": (sized(train_mlp, between=activation.sigmoid), 16),
     "mlp without momentum": (sized(train_mlp, momentum=0.0), 16),
+    "mlp in segments": (segmented_mlp, 16),
     "normalize batch": (normalize_batch, 16),
     "normalize batch, 10 MB": (sized(normalize_batch, features=256), 1024),
     "attention": (attention, 3),

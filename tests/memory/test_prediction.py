@@ -1,4 +1,4 @@
-"""`Traced[Meta]` writes the log of `Traced[NdArray]`, event for event: a prediction is the program run on shapes."""
+"""`memory.plan` writes the log of the measured run, event for event: a prediction is the program run on shapes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.memory.jobs import JOBS, AnyTensor, sized, train_mlp
-from tinyburn import Autodiff, Device, Meta, NdArray, Tensor, activation
-from tinyburn.memory import measure
+from tests.memory.jobs import JOBS, AnyTensor, segmented_mlp, sized, train_mlp
+from tinyburn import Autodiff, BalancedCheckpointing, Device, NdArray, Tensor, activation
+from tinyburn.memory import measure, plan
 
 ACTIVATIONS: dict[str, Any] = {
     "relu": activation.relu,
@@ -25,21 +25,29 @@ ACTIVATIONS: dict[str, Any] = {
 }
 
 
-def check_same_log(job: Any, batch: int) -> None:
-    measured = measure(job, Autodiff[NdArray].device(), batch)
-    predicted = measure(job, Autodiff[Meta].device(), batch)
+STRATEGIES: dict[str, Any] = {
+    "NoCheckpointing": Autodiff[NdArray],
+    "BalancedCheckpointing": Autodiff[NdArray, BalancedCheckpointing],
+}
+
+
+def check_same_log(job: Any, batch: int, backend: Any = Autodiff[NdArray]) -> None:
+    measured = measure(job, backend.device(), batch)
+    predicted = plan(job, batch, device=backend.device())
     assert predicted.events.events == measured.events.events
     assert predicted.events.names == measured.events.names
-    assert (predicted.peak_bytes, predicted.at_peak, predicted.peak_op) == (
+    assert (predicted.peak_bytes, predicted.at_peak, predicted.peak_op, predicted.peak_event) == (
         measured.peak_bytes,
         measured.at_peak,
         measured.peak_op,
+        measured.peak_event,
     )
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", JOBS)
-def test_same_log_for_each_job(name: str) -> None:
-    check_same_log(*JOBS[name])
+def test_same_log_for_each_job(name: str, strategy: str) -> None:
+    check_same_log(*JOBS[name], STRATEGIES[strategy])
 
 
 @given(
@@ -47,10 +55,16 @@ def test_same_log_for_each_job(name: str) -> None:
     between=st.sampled_from(sorted(ACTIVATIONS)),
     batch=st.integers(1, 5),
     momentum=st.sampled_from([0.0, 0.9]),
+    strategy=st.sampled_from(sorted(STRATEGIES)),
 )
-def test_same_log_for_any_mlp(widths: list[int], between: str, batch: int, momentum: float) -> None:
+def test_same_log_for_any_mlp(widths: list[int], between: str, batch: int, momentum: float, strategy: str) -> None:
     settings = {"widths": tuple(widths), "between": ACTIVATIONS[between], "steps": 2, "momentum": momentum}
-    check_same_log(sized(train_mlp, **settings), batch)
+    check_same_log(sized(train_mlp, **settings), batch, STRATEGIES[strategy])
+
+
+@given(layers=st.integers(1, 6), every=st.integers(1, 4), batch=st.integers(1, 4))
+def test_same_log_for_any_checkpointed_segments(layers: int, every: int, batch: int) -> None:
+    check_same_log(sized(segmented_mlp, layers=layers, every=every), batch)
 
 
 @given(

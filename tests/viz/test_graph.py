@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.viz.examples import SVG, Mlp, chain, columns, mlp, new_device, normalize_batch, tangle, texts, training_step
-from tinyburn import (, Param
+from tinyburn import (
     Autodiff,
     BackendMismatch,
     ConfigError,
@@ -84,6 +84,9 @@ def test_parameters_have_a_letter_and_constants_a_dashed_frame() -> None:
     rects = [element.get("class") for element in root.iter(f"{SVG}rect") if float(element.get("height", 0)) > 20]
     assert rects.count("ghost frame") == 2  # x and target
     assert rects.count("box sI frame") == 2  # W and b: tracked, but no Param has made parameters of them
+    assert rects.count("box rule thick") == 1  # the loss
+    letters = [element.text for element in root.iter(f"{SVG}text") if element.text == "I"]
+    assert len(letters) == 3  # W, b and the legend
 
 
 def test_a_param_is_drawn_as_a_parameter_under_any_name() -> None:
@@ -91,9 +94,6 @@ def test_a_param_is_drawn_as_a_parameter_under_any_name() -> None:
     drawn = viz.graph(weight.val() * 2.0, w=weight.val()).svg
     assert "box sP frame" in drawn
     assert "parameter: gets a gradient" in drawn
-    assert rects.count("box rule thick") == 1  # the loss
-    letters = [element.text for element in root.iter(f"{SVG}text") if element.text == "P"]
-    assert len(letters) == 3  # W, b and the legend
 
 
 def test_arrows_from_constants_are_dashed() -> None:
