@@ -1,6 +1,10 @@
 """tinyburn: a deep-learning framework small enough to read, with every tensor, gradient and byte on show."""
 
-from . import activation, autodiff, course, memory, nn, optim, viz
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from . import activation, autodiff, course, memory, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Device, Meta, NdArray, Traced
 from .module import Config, Initializer, Module, Param, RunConfig
@@ -29,7 +33,18 @@ from .tensor import (
     TinyburnError,
 )
 
+if TYPE_CHECKING:
+    from . import viz
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Loads the pictures when they are first asked for: they take as long as all the rest."""
+    if name == "viz":
+        return import_module("tinyburn.viz")
+    raise AttributeError(f"module 'tinyburn' has no attribute {name!r}")
+
 
 __all__ = [
     "D1",

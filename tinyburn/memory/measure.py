@@ -72,7 +72,8 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
     log.watcher = None
     usage = device.memory_usage()
     nodes = counts.nodes if counts else None
-    return read_report(log, usage.bytes_padding, cached=cached_bytes(usage), nodes=nodes)
+    how: How = "measured" if device.backend.has_values else "simulated"
+    return read_report(log, usage.bytes_padding, cached=cached_bytes(usage), nodes=nodes, how=how)
 
 
 def finish(log: EventLog, result: Any) -> None:

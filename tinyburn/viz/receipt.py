@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from textwrap import wrap
 
-from tinyburn.backend import Category, EventLog
+from tinyburn.backend import Category
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.memory.timeline import walk
 from tinyburn.text import amount, table
@@ -57,7 +57,7 @@ def receipt(
         Line(witness, truth, truth_gap(report.peak_bytes, truth, because)),
     ]
     title = _title(lines)
-    return Picture(title, _text(lines, largest, plan), _drawing(title, lines, largest, plan))
+    return Picture(title, _text(lines, largest, plan), _drawing(title, lines, largest, (plan, report)))
 
 
 def largest_of(report: MemoryReport) -> dict[Category, int]:
@@ -93,19 +93,14 @@ def _listed(sizes: dict[Category, int]) -> str:
 
 def plan_gap(plan: MemoryReport, report: MemoryReport) -> str:
     """Whether both wrote the same log, or where they part."""
-    if _readable(plan.events) == _readable(report.events):
-        return f"No gap: all {len(report.events.events)} events of the two logs are the same."
-    pairs = enumerate(zip_longest(_readable(plan.events), _readable(report.events)))
-    place = next(place for place, (one, other) in pairs if one != other)
-    step = [step for _, step, _ in walk(report.events)][min(place, len(report.events.events) - 1)]
+    planned, measured = plan.events, report.events
+    if (planned.names, planned.events) == (measured.names, measured.events):
+        return f"No gap: all {len(measured.events)} events of the two logs are the same."
+    pairs = enumerate(zip_longest(planned.events, measured.events))
+    place = next((place for place, (one, other) in pairs if one != other), 0)
     size = report.peak_bytes - plan.peak_bytes
-    gap = f"{amount(abs(size))} {'more' if size > 0 else 'less'}" if size else "The same peak"
-    return f"{gap}, and the two logs part at event {place}, in {step}: the plan was made of another run than this one."
-
-
-def _readable(log: EventLog) -> Sequence[object]:
-    """The events; their names too where the logs number them differently."""
-    return [(log.names, event) if not place else event for place, event in enumerate(log.events)]
+    gap = f"{amount(abs(size))} {'more' if size > 0 else 'less'}" if size else "The same peak, by chance"
+    return f"{gap}: the two logs part at event {place}, so this is not the run that was planned."
 
 
 def truth_gap(ledger: int, truth: int | None, because: str) -> str:
@@ -126,7 +121,7 @@ def truth_gap(ledger: int, truth: int | None, because: str) -> str:
 
 def _title(lines: Sequence[Line]) -> str:
     formula, plan, ledger, truth = [line.bytes for line in lines]
-    same = [name for name, size in (("ledger", ledger), (lines[3].name, truth)) if size == plan]
+    same = [name for name, size in (("the ledger", ledger), (lines[3].name, truth)) if size == plan]
     finding = f"Plan {amount(plan or 0)}"
     finding += f", and {' and '.join(same)} say{'s' if len(same) == 1 else ''} the same" if same else ", and the ledger says otherwise"
     return f"{finding}; the formula says {amount(formula or 0)}"
@@ -148,14 +143,16 @@ def _digits(number: int) -> str:
     return amount(number).removesuffix(" B")
 
 
-def _drawing(title: str, lines: Sequence[Line], largest: dict[Category, int], plan: MemoryReport) -> str:
+def _drawing(
+    title: str, lines: Sequence[Line], largest: dict[Category, int], reports: tuple[MemoryReport, MemoryReport]
+) -> str:
     scale = _BAR / max([line.bytes or 0 for line in lines] + [1])
-    parts = {"formula": {term: largest[term] for term in TERMS}}
-    parts["plan"] = parts["ledger"] = {category: at_peak(plan, category) for category in Category}
+    parts = [{term: largest[term] for term in TERMS}]
+    parts += [{category: at_peak(report, category) for category in Category} for report in reports]
     drawn: list[str] = []
     y = 0.0
-    for line in lines:
-        drawn += [text(0, y + 15, line.name, "ink bold"), *_bar(line, parts.get(line.name, {}), y, scale)]
+    for line, known in zip(lines, [*parts, {}], strict=True):
+        drawn += [text(0, y + 15, line.name, "ink bold"), *_bar(line, known, y, scale)]
         words = wrap(line.gap, _WORDS)
         drawn += [text(14, y + 38 + LINE * row, content, "soft") for row, content in enumerate(words)]
         y += 42 + LINE * len(words)
