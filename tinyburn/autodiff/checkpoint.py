@@ -20,6 +20,10 @@ from .graph import LEAF, Edge, GraphArray, Node, attach_node, latest_number
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 
 
+CHECKPOINT = "checkpoint"
+"""The name of a segment's node. Its arguments are the inputs, their number, and what else the function reached."""
+
+
 def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTensor:
     """``function(*inputs)``, keeping only the inputs for the backward pass.
 
@@ -41,8 +45,9 @@ def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTen
     if output.primitive.is_tracked:
         rules = [(outer, SegmentRule(segment), ()) for outer in segment.edge_of_graph(output.primitive.node)]
         rules[0][1].keeps_inputs = True
-        arguments = tuple(tensor.primitive for tensor in inputs)
-        attach_node(result, "checkpoint", arguments, cast("list[Edge]", rules), device.backend.inner)
+        reached = [outer for outer, _, _ in rules if outer not in segment.outer]
+        arguments = (*[tensor.primitive for tensor in inputs], len(inputs), *reached)
+        attach_node(result, CHECKPOINT, arguments, cast("list[Edge]", rules), device.backend.inner)
     return Tensor(result, device)
 
 

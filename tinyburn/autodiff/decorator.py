@@ -90,6 +90,7 @@ class Autodiff(Decorator, Generic[IB, S]):
 
     @classmethod
     def note(cls, a: Any, event: str, detail: str = "") -> None:
+        """Passes it on, and remembers which leaves are parameters: the pictures tell them from tracked inputs."""
         if event == "parameter" and a.is_tracked:
             a.node.is_parameter = True
         super().note(a, event, detail)

@@ -24,9 +24,9 @@ def batch(plan: BatchPlan) -> Picture:
     """The lines of a plan: batch sizes to the right, bytes at the peak upwards."""
     line = formula_line(plan)
     title = title_of(plan)
-    known = plan.candidates[-MAX_LINES:]
-    labels = [candidate_text(candidate) for candidate in known]
-    drawing = draw_lines(title, Lines(plan, known, line), labels, _answers(plan), _formula_text(line), _notes(plan))
+    lines = Lines(plan, plan.candidates[-MAX_LINES:], line)
+    labels = [candidate_text(candidate) for candidate in lines.candidates]
+    drawing = draw_lines(title, lines, labels, _answers(plan), _formula_text(line), _notes(plan))
     return Picture(title, _text(plan, line), drawing)
 
 
@@ -67,15 +67,17 @@ def title_of(plan: BatchPlan) -> str:
         return f"{finding}; the formula says the same"
     if answer < plan.batch_size:
         return f"{finding}; the formula says {thousands(answer)}, {thousands(plan.batch_size - answer)} too few"
-    need = "the job fails there" if plan.formula_peak_bytes is None else f"which needs {amount(plan.formula_peak_bytes)}"
+    need = (
+        "the job fails there" if plan.formula_peak_bytes is None else f"which needs {amount(plan.formula_peak_bytes)}"
+    )
     return f"{finding}; the formula says {thousands(answer)}, {need}"
 
 
 def candidate_text(line: Candidate) -> str:
     """A line as a sum, and the batch sizes for which it is the peak."""
-    reach = thousands(line.first_batch)
+    reach = f"batch {thousands(line.first_batch)}"
     if line.last_batch > line.first_batch:
-        reach += f" to {thousands(line.last_batch)}"
+        reach = f"batches {thousands(line.first_batch)} to {thousands(line.last_batch)}"
     return f"{reach}: {_sum(line)} at {line.step}"
 
 
@@ -130,12 +132,17 @@ def _notes(plan: BatchPlan) -> list[str]:
 def _text(plan: BatchPlan, line: FormulaLine | None) -> str:
     budget = plan.available_bytes - plan.reserve_bytes
     rows = [
-        ("largest that fits, B", thousands(plan.batch_size), _digits(plan.peak_bytes), _room(plan.peak_bytes, budget)),
-        ("B + 1", thousands(plan.batch_size + 1), _digits(plan.next_peak_bytes), _room(plan.next_peak_bytes, budget)),
+        (
+            "largest that fits, B",
+            thousands(plan.batch_size),
+            thousands(plan.peak_bytes),
+            _room(plan.peak_bytes, budget),
+        ),
+        ("B + 1", thousands(plan.batch_size + 1), thousands(plan.next_peak_bytes), _room(plan.next_peak_bytes, budget)),
     ]
     if plan.formula_batch_size is not None:
         known = plan.formula_peak_bytes
-        peak, room = ("-", "no peak there") if known is None else (_digits(known), _room(known, budget))
+        peak, room = ("-", "no peak there") if known is None else (thousands(known), _room(known, budget))
         rows.append(("by the formula, F", thousands(plan.formula_batch_size), peak, room))
     lines = [f"Budget: {amount(plan.available_bytes)}, of which {amount(plan.reserve_bytes)} in reserve.", ""]
     lines += [table(("", "batch", "peak in bytes", "budget"), rows), ""]
@@ -152,8 +159,11 @@ def _candidates(candidates: Sequence[Candidate]) -> str:
     """From the small batches to the large ones."""
     shown = candidates[-MAX_ROWS:]
     rows = [
-        (thousands(line.first_batch), thousands(line.last_batch), _plain(line.fixed), _plain(line.per_sample))
-        + (str(line.step),)
+        (
+            *map(thousands, (line.first_batch, line.last_batch)),
+            *map(_plain, (line.fixed, line.per_sample)),
+            str(line.step),
+        )
         for line in shown
     ]
     folded = f"\n{len(candidates) - MAX_ROWS} more for smaller batches" if len(candidates) > MAX_ROWS else ""
@@ -163,7 +173,3 @@ def _candidates(candidates: Sequence[Candidate]) -> str:
 
 def _plain(size: Bytes) -> str:
     return _bytes(size).removesuffix(" B")
-
-
-def _digits(number: int) -> str:
-    return amount(number).removesuffix(" B")

@@ -15,8 +15,12 @@ from .formula import thousands
 from .svg import number, path, rect, text
 
 _LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 26.0, 540.0, 270.0
+_RIGHT = _LEFT + _WIDTH
 _ZOOM = 700.0  # where the close view of B and B + 1 begins
-_STYLE = ".envelope{stroke-width:2.6;fill:none}.thin{stroke-width:.8}.budget{stroke-width:1.6}.ring{fill:none}"
+_STYLE = (
+    ".envelope{stroke-width:2.6;fill:none}.thin{stroke-width:.8}.thread{stroke-width:.5;stroke-dasharray:1 3}"
+    ".budget{stroke-width:1.6}.ring{fill:none}"
+)
 _DASH = 'stroke-dasharray="6 3" fill="none"'
 _DOTS = 'stroke-dasharray="2 3" fill="none"'
 
@@ -51,13 +55,13 @@ class Lines:
     def highest(self) -> float:
         """The bytes at the upper edge."""
         peaks = [peak for batch, peak in self.plan.samples if batch <= self.widest]
-        ends = [self.end_of(line) for line in self.candidates]
+        ends = [float(line.bytes_at(self.end_of(line))) for line in self.candidates]
         formula = [float(self.formula.bytes_at(self.widest))] if self.formula else []
         return 1.05 * max([self.budget, *peaks, *ends, *formula, 1])
 
-    def end_of(self, line: Candidate) -> float:
-        """Where a line meets the right edge; a single point stays where it is."""
-        return float(line.bytes_at(self.widest))
+    def end_of(self, line: Candidate) -> int:
+        """The batch size up to which a line is drawn: the right edge, unless it is known for one batch size only."""
+        return min(line.first_batch, self.widest) if is_point(line) else self.widest
 
     def x(self, batch: float) -> float:
         """In pixels."""
@@ -68,14 +72,27 @@ class Lines:
         return _TOP + _HEIGHT * (1 - float(size) / self.highest)
 
 
+def is_point(line: Candidate) -> bool:
+    """Whether a candidate is known for one batch size only, and so has no slope."""
+    return line.first_batch == line.last_batch and not line.per_sample
+
+
 def draw_lines(
     title: str, lines: Lines, labels: Sequence[str], answers: Sequence[str], formula: str, notes: Sequence[str]
 ) -> str:
     """The whole SVG: the plot, a close view of B and B + 1, and the legend that says it all in words."""
-    drawing = [*_axes(lines), *_candidates(lines), *_envelope(lines), *_formula(lines), *_budget(lines), *_answers(lines)]
+    drawing = [
+        *_axes(lines),
+        *_candidates(lines),
+        *_envelope(lines),
+        *_formula(lines),
+        *_budget(lines),
+        *_answers(lines),
+    ]
     drawing += _close_view(lines)
     keys = [Key(text(13, 11, str(place + 1), "ink bold", "middle"), label) for place, label in enumerate(labels)]
-    keys.append(Key(path("M0 7H26", "rule envelope"), "the highest of them: the peak"))
+    peak = "the highest of them: the peak" if labels else "the peak, from one planned batch to the next"
+    keys.append(Key(path("M0 7H26", "rule envelope"), peak))
     keys.append(Key(path("M0 7H26", "rule budget", _DASH), f"budget {amount(lines.budget)}"))
     keys += [Key(path("M0 7H26", "line budget", _DOTS), formula)] if formula else []
     marks = (_dot(13, 7, True), _dot(13, 7, False), _square(13, 7))
@@ -84,18 +101,18 @@ def draw_lines(
 
 
 def _axes(lines: Lines) -> list[str]:
-    base, right = _TOP + _HEIGHT, _LEFT + _WIDTH
+    base = _TOP + _HEIGHT
     drawn = []
     for size in ticks(int(lines.highest), 5):
         y = lines.y(size)
-        drawn.append(path(f"M{number(_LEFT)} {number(y)}H{number(right)}", "line", 'stroke-width=".4"'))
+        drawn.append(path(f"M{number(_LEFT)} {number(y)}H{number(_RIGHT)}", "line", 'stroke-width=".4"'))
         drawn.append(text(_LEFT - 8, y + 4, short(size), "soft", "end"))
     for batch in ticks(lines.widest, 5):
         x = lines.x(batch)
         drawn.append(path(f"M{number(x)} {number(base)}v5", "rule"))
         drawn.append(text(x, base + 18, thousands(batch), "soft", "middle"))
-    drawn.append(path(f"M{number(_LEFT)} {number(_TOP)}V{number(base)}H{number(right)}", "rule ring"))
-    return [*drawn, text((_LEFT + right) / 2, base + 36, "samples in a batch", "soft", "middle")]
+    drawn.append(path(f"M{number(_LEFT)} {number(_TOP)}V{number(base)}H{number(_RIGHT)}", "rule ring"))
+    return [*drawn, text((_LEFT + _RIGHT) / 2, base + 36, "samples in a batch", "soft", "middle")]
 
 
 def ticks(top: int, most: int) -> range:
@@ -120,13 +137,17 @@ def _segment(lines: Lines, line: Straight, start: int, end: int, style: str, ext
 
 
 def _candidates(lines: Lines) -> list[str]:
-    """Each line from edge to edge, with its number where it ends, and the numbers pushed apart."""
-    drawn = [_segment(lines, line, 0, lines.widest, "line thin") for line in lines.candidates]
-    wanted = [lines.y(lines.end_of(line)) + 4 for line in lines.candidates]
-    right = _LEFT + _WIDTH
-    for place, y in enumerate(spread(wanted, 14, _TOP + _HEIGHT)):
-        drawn.append(path(f"M{number(right)} {number(wanted[place] - 4)}L{number(right + 12)} {number(y - 4)}", "line thin"))
-        drawn.append(text(right + 15, y, str(place + 1), "ink bold"))
+    """Each line from edge to edge, with a thread to its number; the numbers stand apart, outside the plot."""
+    drawn = []
+    wanted = [lines.y(line.bytes_at(lines.end_of(line))) for line in lines.candidates]
+    heights = spread(wanted, 14, _TOP + _HEIGHT)
+    for place, (line, y) in enumerate(zip(lines.candidates, heights, strict=True)):
+        end = lines.end_of(line)
+        if not is_point(line):
+            drawn.append(_segment(lines, line, 0, end, "line thin"))
+        thread = f"M{number(lines.x(end))} {number(wanted[place])}H{number(_RIGHT)}L{number(_RIGHT + 12)} {number(y)}"
+        drawn.append(path(thread, "line thread"))
+        drawn.append(text(_RIGHT + 15, y + 4, str(place + 1), "ink bold"))
     return drawn
 
 
@@ -142,18 +163,11 @@ def spread(wanted: Sequence[float], apart: float, lowest: float) -> list[float]:
 
 
 def _envelope(lines: Lines) -> list[str]:
-    """The peak itself: along its lines as far as it was planned, or from one planned batch to the next."""
-    plan = lines.plan
-    if not plan.candidates:
-        known = [(batch, peak) for batch, peak in plan.samples if batch <= lines.widest]
-        points = [f"{number(lines.x(batch))} {number(lines.y(peak))}" for batch, peak in known]
-        dots = [_dot(lines.x(batch), lines.y(peak), True, 2) for batch, peak in known]
-        return [path("M" + "L".join(points), "rule ring"), *dots]
-    drawn = []
-    for line in lines.candidates:
-        if line.first_batch <= lines.widest:
-            drawn.append(_segment(lines, line, line.first_batch, min(line.last_batch + 1, lines.widest), "rule envelope"))
-    return drawn
+    """The peak itself: from one end of each line's range to the other, or from one planned batch to the next."""
+    ends = [(batch, line.bytes_at(batch)) for line in lines.candidates for batch in (line.first_batch, line.last_batch)]
+    known = [(batch, size) for batch, size in ends or lines.plan.samples if batch <= lines.widest]
+    points = [f"{number(lines.x(batch))} {number(lines.y(size))}" for batch, size in known]
+    return [path("M" + "L".join(dict.fromkeys(points)), "rule envelope")]
 
 
 def _formula(lines: Lines) -> list[str]:
@@ -169,7 +183,7 @@ def _formula(lines: Lines) -> list[str]:
 
 def _budget(lines: Lines) -> list[str]:
     y = number(lines.y(lines.budget))
-    return [path(f"M{number(_LEFT)} {y}H{number(_LEFT + _WIDTH)}", "rule budget", _DASH)]
+    return [path(f"M{number(_LEFT)} {y}H{number(_RIGHT)}", "rule budget", _DASH)]
 
 
 def _answers(lines: Lines) -> list[str]:
@@ -217,5 +231,3 @@ def _dot(x: float, y: float, filled: bool, radius: float = 4.5) -> str:
 
 def _square(x: float, y: float) -> str:
     return rect(x - 4, y - 4, 8, 8, "paper rule", 0, 'stroke-width="1.6"')
-
-

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import log10
 
-from tinyburn.memory.extras import Row
+from tinyburn.memory.extras import How, Row
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.text import amount, table
 
 from .draw import Key, card_key, sheet
+from .formula import thousands
 from .picture import Picture
 from .svg import rect, text, text_width
 
@@ -46,7 +47,8 @@ def byte_ladder(reports: MemoryReport | Mapping[str, MemoryReport]) -> Picture:
 def rungs(report: MemoryReport) -> list[Row]:
     """One row for each rung. What the allocator reserved is the sum of three, if all three are known."""
     known = {row.name: row for row in report.rows}
-    how = next((row.how for row in report.rows if row.how != "not measured"), "measured")
+    is_simulated = any(row.how == "simulated" for row in report.rows)
+    how: How = "simulated" if is_simulated else "measured"
     known["payload"] = Row("payload", report.peak_bytes, how)
     if "reserved" not in known:
         parts = [known.get(name, Row(name, None, "not measured")) for name in ("payload", "padding", "cached")]
@@ -63,19 +65,20 @@ def _title(ladders: Mapping[str, Sequence[Row]]) -> str:
     payloads = {name: ladder[0] for name, ladder in ladders.items()}
     sizes = {row.bytes for row in payloads.values()}
     first = amount(next(iter(payloads.values())).bytes or 0)
-    finding = f"Payload {first}" if len(sizes) == 1 else "Payload " + ", ".join(
-        f"{amount(row.bytes or 0)} on {name}" for name, row in payloads.items()
-    )
+    each = ", ".join(f"{amount(row.bytes or 0)} on {name}" for name, row in payloads.items())
+    finding = f"Payload {first if len(sizes) == 1 else each}"
     if len(sizes) == 1 and len(ladders) > 1:
         finding += " on every backend"
     missing = [row for ladder in ladders.values() for row in ladder if row.bytes is None]
     count = sum(len(ladder) for ladder in ladders.values())
-    return f"{finding}; {len(missing) or 'none'} of {count} amounts {'was' if len(missing) == 1 else 'were'} not measured"
+    return (
+        f"{finding}; {len(missing) or 'none'} of {count} amounts {'was' if len(missing) == 1 else 'were'} not measured"
+    )
 
 
 def size_text(row: Row) -> str:
     """What was not measured has no number at all."""
-    return "-" if row.bytes is None else amount(row.bytes)
+    return "" if row.bytes is None else thousands(row.bytes)
 
 
 def _text(ladders: Mapping[str, Sequence[Row]]) -> str:
@@ -103,7 +106,10 @@ def _drawing(title: str, ladders: Mapping[str, Sequence[Row]]) -> str:
     keys = [
         card_key("measured", "box"),
         Key(rect(0, 0, 26, 14, "ghost", 2), "simulated, in a run on shapes"),
-        Key(rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"'), "not measured, which is not 0"),
+        Key(
+            rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"'),
+            "not measured, which is not 0",
+        ),
     ]
     notes = ["The length of a bar is the logarithm of its bytes: each step to the right is ten times as much."]
     return sheet(title, (_NAME + _BAR + 260, y), drawn, keys, notes, definitions=_UNKNOWN)

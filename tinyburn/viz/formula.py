@@ -7,8 +7,10 @@ the place in the code that made the box.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
+from tinyburn.autodiff.checkpoint import CHECKPOINT
 from tinyburn.tensor.shape import Shape
 
 NAMES = {
@@ -31,6 +33,9 @@ def op_name(op: str) -> str:
 
 def formula(op: str, arguments: Sequence[str]) -> str:
     """One line of mathematics. ``arguments`` are the operands' labels, and the other arguments as text."""
+    if op == CHECKPOINT:
+        inputs = takewhile(lambda argument: not argument.isdigit(), arguments)  # then comes their number
+        return f"segment({', '.join(inputs)})"
     if op in _SIGNS:
         return f"{arguments[0]} {_SIGNS[op]} {arguments[1]}"
     if op == "neg":

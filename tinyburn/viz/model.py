@@ -7,7 +7,7 @@ the same program makes the same picture in every process. The walk is a loop: a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -16,13 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyburn.autodiff import Node
-from tinyburn.autodiff.compiled import CompiledRule, compile_rules
-from tinyburn.backend.operations import OPERATIONS
 from tinyburn.module import Module, Param
 from tinyburn.tensor import BackendMismatch, ConfigError, GraphError, Shape, Tensor
 from tinyburn.tensor.errors import explain
 
 from .formula import argument_text, formula, op_name
+from .operands import tracked_operands
 
 Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
 """What a caller can give a name to."""
@@ -30,23 +29,6 @@ Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
 
 LEAF_LETTERS = {"parameter": "P", "leaf": "I"}
 """The letter of a leaf that gets a gradient, as the memory pictures have it: only a `Param` makes a parameter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One buffer that an operation keeps for the backward pass.
-
-    Attributes:
-        item: the number of the item whose value it is.
-        name: what the rule calls it: an operand's name, or ``out``.
-        operand: the number of the item whose gradient needs it.
-        place: the place of that operand among the operation's arguments.
-    """
-
-    item: int
-    name: str
-    operand: int
-    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +73,14 @@ class Graph:
     Attributes:
         absent: names that the caller gave, and that are not in this graph.
         consumed: an earlier ``backward()`` has used the graph up, so its saved buffers are gone.
+        recomputes: whether the backend's strategy computes the results of an operation again instead of keeping them.
     """
 
     items: tuple[Item, ...]
     numbers: Mapping[Node, int]
     absent: tuple[str, ...]
     consumed: bool
+    recomputes: Callable[[str], bool]
 
     @property
     def root(self) -> Item:
@@ -115,17 +99,7 @@ class Graph:
 
     def tracked(self, number: int) -> list[tuple[int, int]]:
         """The operands of an operation that a gradient goes to: each one's place, and its number."""
-        return [(place, self.numbers[parent]) for place, parent, _ in _tracked_operands(self.items[number].node)]
-
-    def kept(self, number: int) -> list[Kept]:
-        """What one operation keeps for the backward pass, or kept before that pass used it up."""
-        node = self.items[number].node
-        return [
-            Kept(self.numbers[value], name, self.numbers[parent], place)
-            for place, parent, rule in _tracked_operands(node)
-            for name in rule.names
-            if (value := _value_of(node, name)) is not None
-        ]
+        return [(place, self.numbers[parent]) for place, parent in tracked_operands(self.items[number].node)]
 
 
 def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, Name]) -> Graph:
@@ -147,7 +121,9 @@ def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, 
     numbers = {node: number for number, node in enumerate(order)}
     absent = tuple(name for name, node, _ in given if node is None or node not in numbers)
     items = tuple(_item(node, labels, numbers, node in parameters) for node in order)
-    return Graph(items, numbers, absent, any(node.edges is None and not node.is_constant for node in order))
+    consumed = any(node.edges is None and not node.is_constant for node in order)
+    backend: Any = tensor.backend
+    return Graph(items, numbers, absent, consumed, backend.strategy.recomputes)
 
 
 def _walk(root: Node) -> list[Node]:
@@ -237,26 +213,3 @@ def _node_of(picture: str, name: str, value: Any) -> Node | None:
 @cache
 def _dtype_name(dtype: np.dtype[Any]) -> str:
     return dtype.name  # which NumPy works out anew each time
-
-
-@cache
-def _rules(op: str) -> list[tuple[int, CompiledRule]]:
-    return compile_rules(op)
-
-
-def _tracked_operands(node: Node) -> Iterator[tuple[int, Node, CompiledRule]]:
-    """Each operand that a gradient goes to, with its place and its rule: as the operation recorded them."""
-    if node.op not in OPERATIONS:
-        return
-    for place, rule in _rules(node.op):
-        operand = node.arguments[place]
-        if isinstance(operand, Node) and not operand.is_constant:
-            yield place, operand, rule
-
-
-def _value_of(node: Node, name: str) -> Node | None:
-    """The node whose value a rule keeps under a name; None if that is a number, a shape or a dim: no buffer."""
-    if name == "out":
-        return node
-    value = node.arguments[OPERATIONS[node.op].parameters.index(name)]
-    return value if isinstance(value, Node) else None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from tinyburn.backend import Category
 from tinyburn.memory.holders import Holder, read_holders
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.text import amount, table
 
+from .formula import thousands
 from .history import History
 from .palette import MARKS
-from .peak_card import MAX_BARS, Entry, draw_card
+from .peak_card import MAX_BARS, Entry, draw_card, draw_nothing
 from .picture import Picture
 from .whatif import WhatIf, past_their_use, this_one_recomputed, what_ifs
 
@@ -31,8 +33,8 @@ def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Pictu
         holders: what `memory.holders_at_peak` says of the same job and batch; None if nobody looked.
     """
     if report.peak_event < 0:
-        nothing = "Nothing is alive at any moment, so there is no peak."
-        return Picture("Peak 0 B: no tensor had any bytes", nothing, draw_card("Peak 0 B: no tensor had any bytes", nothing))
+        title, words = "Peak 0 B: no tensor had any bytes", "Nothing is alive at any moment, so there is no peak."
+        return Picture(title, words, draw_nothing(title, words))
     history = History(report.events)
     alive = holders if holders is not None else read_holders(report.events, report.peak_event, {})
     entries = [_entry(holder, history, place < MAX_BARS, holders is not None) for place, holder in enumerate(alive)]
@@ -41,13 +43,15 @@ def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Pictu
     idle = [buffer for buffer, end in past_their_use(history).items() if end <= report.peak_event]
     notes = _notes(idle, alive, holders is not None)
     moment = history.number(report.peak_event)
-    drawing = draw_card(title, "", entries, answers, notes, (moment, len(history.ops)), report.peak_bytes)
+    drawing = draw_card(title, entries, answers, notes, (moment, len(history.ops)), report.peak_bytes)
     return Picture(title, _text(report, entries, answers, notes, moment), drawing)
 
 
 def _title(report: MemoryReport, alive: Sequence[Holder], names_known: bool) -> str:
     """The finding: how much the graph keeps, and how much only a name."""
-    finding = f"Peak {amount(report.peak_bytes)} at {report.peak_op}: the graph keeps {amount(_total(alive, True))} of it"
+    finding = (
+        f"Peak {amount(report.peak_bytes)} at {report.peak_op}: the graph keeps {amount(_total(alive, True))} of it"
+    )
     if not names_known:
         return finding
     by_name = sum(holder.bytes for holder in alive if _only_a_name(holder))
@@ -103,51 +107,38 @@ def _notes(idle: Sequence[int], alive: Sequence[Holder], names_known: bool) -> l
     return notes
 
 
-def change(peak_bytes: int, before: int) -> str:
-    """``260 B less``, ``the same``."""
-    if peak_bytes == before:
-        return "the same"
-    return f"{amount(abs(peak_bytes - before))} {'less' if peak_bytes < before else 'more'}"
-
-
-def _text(
-    report: MemoryReport, entries: list[Entry], answers: Sequence[WhatIf], notes: list[str], moment: int
-) -> str:
+def _text(report: MemoryReport, entries: list[Entry], answers: Sequence[WhatIf], notes: list[str], moment: int) -> str:
     shown = entries[:MAX_ROWS]
     rows = [
-        (entry.letter, _digits(entry.bytes), entry.made_by, str(entry.since), entry.until_text, entry.kept_by)
+        (entry.letter, thousands(entry.bytes), entry.made_by, str(entry.since), entry.until_text, entry.kept_by)
         for entry in shown
     ]
     rest = entries[MAX_ROWS:]
     if rest:
-        rows.append(("", _digits(sum(entry.bytes for entry in rest)), f"… {_digits(len(rest))} more", "", "", ""))
-    rows.append(("", _digits(report.peak_bytes), "total", "", "", ""))
+        rows.append(("", thousands(sum(entry.bytes for entry in rest)), f"… {thousands(len(rest))} more", "", "", ""))
+    rows.append(("", thousands(report.peak_bytes), "total", "", "", ""))
     header = ("", "bytes", "made by", "since", "until", "kept by")
     lines = [f"Alive at the peak, in operation {moment}:", table(header, rows), "", "What if:"]
     lines.append(_what_ifs(report.peak_bytes, answers))
     alone = [entry for entry in shown if entry.alone]
     if alone:
         lines += ["", "What if one activation alone is recomputed:", _alone(report.peak_bytes, alone)]
-    return "\n".join([*lines, "", *notes])
+    return "\n".join([*lines, "", *[row for note in notes for row in wrap(note, 110)]])
 
 
 def _what_ifs(before: int, answers: Sequence[WhatIf]) -> str:
-    rows = [
-        (answer.question, _digits(answer.touched), _digits(answer.peak_bytes), change(answer.peak_bytes, before), answer.place)
-        for answer in answers
-    ]
+    rows = [(answer.question, thousands(answer.touched), *_answer(before, answer)) for answer in answers]
     return table(("", "buffers", "peak", "change", "at"), rows)
+
+
+def _answer(before: int, answer: WhatIf) -> tuple[str, str, str]:
+    return thousands(answer.peak_bytes), answer.change(before), answer.place
 
 
 def _alone(before: int, entries: Sequence[Entry]) -> str:
     rows = [
-        (_digits(entry.bytes), entry.made_by, str(entry.since), _digits(entry.alone.peak_bytes))
-        + (change(entry.alone.peak_bytes, before), entry.alone.place)
+        (thousands(entry.bytes), entry.made_by, str(entry.since), *_answer(before, entry.alone))
         for entry in entries
         if entry.alone
     ]
     return table(("bytes", "made by", "since", "peak", "change", "at"), rows)
-
-
-def _digits(number: int) -> str:
-    return amount(number).removesuffix(" B")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tinyburn.backend import Category
 from tinyburn.text import amount
 
-from .draw import card_key, sheet
+from .draw import Key, card_key, sheet
 from .palette import MARKS
 from .svg import fill_of, number, path, rect, text, text_width
 from .whatif import WhatIf
@@ -17,6 +17,8 @@ MAX_BARS = 12
 """Buffers with a bar of their own; the others share one."""
 _BAR, _LIFE = 150.0, 210.0  # the widest bar, and the whole job in the lives
 _NUMBERS = 128.0  # where the bars begin, after the letter and the bytes
+_MIDDLE = _NUMBERS + _BAR + 14  # and where the words do
+_HEADING = "the operation that made it, and what keeps it"
 _LONGEST = 58  # characters of a line in the middle
 
 
@@ -40,44 +42,50 @@ class Entry:
     alone: WhatIf | None
 
 
+def draw_nothing(title: str, words: str) -> str:
+    """A sheet with one line, for a job without a peak."""
+    return sheet(title, (400, 20), [text(0, 12, words, "soft")])
+
+
 def draw_card(
     title: str,
-    nothing: str,
-    entries: Sequence[Entry] = (),
-    answers: Sequence[WhatIf] = (),
-    notes: Sequence[str] = (),
-    moment: tuple[int, int] = (0, 1),
-    peak: int = 0,
+    entries: Sequence[Entry],
+    answers: Sequence[WhatIf],
+    notes: Sequence[str],
+    moment: tuple[int, int],
+    peak: int,
 ) -> str:
     """The whole SVG. ``moment`` is the number of the peak's operation, and how many there are."""
-    if not entries:
-        return sheet(title, (400, 20), [text(0, 12, nothing, "soft")])
     shown, rest = entries[:MAX_BARS], entries[MAX_BARS:]
-    middle = max(text_width(line) for entry in shown for line in _lines(entry, peak)) + 24
-    left = _NUMBERS + _BAR + 14
-    drawing = _headings(left, left + middle)
+    words = [_HEADING, *[line for entry in shown for line in _lines(entry, peak)]]
+    right = _MIDDLE + max(map(text_width, words)) + 24
+    drawing = _headings(right)
     y = 24.0
     for entry in shown:
-        drawing += _row(entry, y, shown[0].bytes, left, peak)
-        drawing += _life(entry, y, left + middle, moment[1])
+        drawing += _row(entry, y, shown[0].bytes, peak)
+        drawing += _life(entry, y, right, moment[1])
         y += 13 * len(_lines(entry, peak)) + 10
     if rest:
         drawing += _folded(rest, y)
         y += 26
-    drawing += _moment(left + middle, y, moment)
+    drawing += _moment(right, y, moment)
     drawing += _answers(answers, peak, y + 40)
-    used = {entry.letter for entry in shown}
-    keys = [card_key(MARKS[category].name, "box", MARKS[category].letter) for category in Category]
-    present = [key for key, category in zip(keys, Category, strict=True) if MARKS[category].letter in used]
-    width = max(left + middle + _LIFE, 860)
-    return sheet(title, (width, y + 50 + 24 * (len(answers) + 1)), drawing, present, notes)
+    height = y + 50 + 24 * (len(answers) + 1)
+    return sheet(title, (max(right + _LIFE, 860), height), drawing, _keys(shown), notes)
 
 
-def _headings(middle: float, right: float) -> list[str]:
+def _keys(entries: Sequence[Entry]) -> list[Key]:
+    """The categories that have a bar."""
+    letters = {entry.letter for entry in entries}
+    marks = [MARKS[category] for category in Category if MARKS[category].letter in letters]
+    return [card_key(mark.name, "box", mark.letter) for mark in marks]
+
+
+def _headings(right: float) -> list[str]:
     return [
         text(_NUMBERS - 10, 10, "bytes", "soft", "end"),
-        text(middle, 10, "made by, and kept by", "soft"),
-        text(right, 10, "from its first operation to its last", "soft"),
+        text(_MIDDLE, 10, _HEADING, "soft"),
+        text(right, 10, "its life in the job", "soft"),
     ]
 
 
@@ -85,19 +93,19 @@ def _lines(entry: Entry, peak: int) -> list[str]:
     """The lines in the middle of a row, cut to what there is room for; the text form cuts nothing."""
     lines = [f"{entry.since} {entry.made_by}", entry.kept_by]
     if entry.alone:
-        lines.append(f"recomputed: peak {amount(entry.alone.peak_bytes)}, {_change(entry.alone, peak)}")
+        lines.append(f"recomputed: peak {amount(entry.alone.peak_bytes)}, {entry.alone.change(peak)}")
     return [line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…" for line in lines]
 
 
-def _row(entry: Entry, y: float, largest: int, left: float, peak: int) -> list[str]:
+def _row(entry: Entry, y: float, largest: int, peak: int) -> list[str]:
     width = max(_BAR * entry.bytes / max(largest, 1), 1)
     lines = _lines(entry, peak)
     return [
         text(6, y + 15, entry.letter, "ink bold", "middle"),
         text(_NUMBERS - 10, y + 15, amount(entry.bytes), "ink", "end"),
         rect(_NUMBERS, y + 2, width, 18, "gap", 0, f'fill="{fill_of(entry.letter)}"'),
-        text(left, y + 11, lines[0], "ink bold"),
-        *[text(left, y + 24 + 13 * place, line, "soft") for place, line in enumerate(lines[1:])],
+        text(_MIDDLE, y + 11, lines[0], "ink bold"),
+        *[text(_MIDDLE, y + 24 + 13 * place, line, "soft") for place, line in enumerate(lines[1:])],
     ]
 
 
@@ -134,9 +142,9 @@ def _answers(answers: Sequence[WhatIf], peak: int, y: float) -> list[str]:
     rows = [("as it is", peak, "")]
     for answer in answers:
         place = "at the same operation" if not answer.moved else f"at {answer.at}"
-        rows.append((answer.question, answer.peak_bytes, f"{_change(answer, peak)}, {place}"))
-    for place, (question, size, words) in enumerate(rows):
-        top = y + 10 + 24 * place
+        rows.append((answer.question, answer.peak_bytes, f"{answer.change(peak)}, {place}"))
+    for row, (question, size, words) in enumerate(rows):
+        top = y + 10 + 24 * row
         drawn += [
             text(0, top + 13, question),
             rect(160, top + 1, max(size * scale, 1), 16, "box"),
@@ -144,9 +152,3 @@ def _answers(answers: Sequence[WhatIf], peak: int, y: float) -> list[str]:
             text(374 + text_width(amount(size)) + 14, top + 13, words, "soft"),
         ]
     return drawn
-
-
-def _change(answer: WhatIf, before: int) -> str:
-    if answer.peak_bytes == before:
-        return "the same"
-    return f"{amount(abs(answer.peak_bytes - before))} {'less' if answer.peak_bytes < before else 'more'}"

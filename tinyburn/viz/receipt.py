@@ -1,4 +1,4 @@
-"""Picture 12, the receipt: what a formula, a plan and the ledger say, and an independent witness; each gap explained."""
+"""Picture 12, the receipt: what a formula, a plan, the ledger and a witness say, with each gap explained."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tinyburn.memory.timeline import walk
 from tinyburn.text import amount, table
 
 from .draw import Key, card_key, sheet
+from .formula import thousands
 from .palette import MARKS
 from .picture import Picture
 from .svg import LINE, fill_of, path, rect, text
@@ -113,7 +114,9 @@ def truth_gap(ledger: int, truth: int | None, because: str) -> str:
     if not gap:
         return "No gap: it counts the same to the byte."
     if 0 < abs(gap) <= 64:
-        return f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}: an allocator asks for a byte where an array is empty."
+        return (
+            f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}: an allocator asks for a byte where an array is empty."
+        )
     if gap > 0:
         return f"{amount(gap)} more: it also counts what is no tensor data, such as Python's own objects."
     return f"{amount(-gap)} less: it did not see every buffer, or it did not look at the moment of the peak."
@@ -122,25 +125,31 @@ def truth_gap(ledger: int, truth: int | None, because: str) -> str:
 def _title(lines: Sequence[Line]) -> str:
     formula, plan, ledger, truth = [line.bytes for line in lines]
     same = [name for name, size in (("the ledger", ledger), (lines[3].name, truth)) if size == plan]
-    finding = f"Plan {amount(plan or 0)}"
-    finding += f", and {' and '.join(same)} say{'s' if len(same) == 1 else ''} the same" if same else ", and the ledger says otherwise"
+    finding = f"Plan {amount(plan or 0)}, and the ledger says otherwise"
+    if ledger == plan:
+        finding = f"Plan {amount(plan or 0)}, and {' and '.join(same)} say{'s' if len(same) == 1 else ''} the same"
     return f"{finding}; the formula says {amount(formula or 0)}"
 
 
 def _text(lines: Sequence[Line], largest: dict[Category, int], plan: MemoryReport) -> str:
-    numbers = [(line.name, "not measured" if line.bytes is None else amount(line.bytes), line.gap) for line in lines]
+    numbers = [(line.name, "" if line.bytes is None else thousands(line.bytes), line.gap) for line in lines]
     rows = [
-        (MARKS[category].letter, MARKS[category].name, *map(_digits, (largest[category], at_peak(plan, category))))
-        + ("yes" if category in TERMS else "no",)
-        for category in Category
-        if largest[category]
+        (
+            MARKS[category].letter,
+            MARKS[category].name,
+            thousands(size),
+            thousands(at_peak(plan, category)),
+            _in_formula(category),
+        )
+        for category, size in largest.items()
+        if size
     ]
     categories = table(("", "category", "at its largest", "at the peak", "in the formula"), rows)
     return f"{table(('', 'bytes', 'the gap to the line before'), numbers)}\n\n{categories}"
 
 
-def _digits(number: int) -> str:
-    return amount(number).removesuffix(" B")
+def _in_formula(category: Category) -> str:
+    return "yes" if category in TERMS else "no"
 
 
 def _drawing(

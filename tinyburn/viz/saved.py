@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyburn.autodiff import Node
+from tinyburn.autodiff.checkpoint import CHECKPOINT
 from tinyburn.backend import Category
 from tinyburn.backend.operations import OPERATIONS
 
 from .formula import argument_text
-from .model import Graph, Item, Kept
+from .kept import Kept, kept_by_operation
+from .model import Graph, Item
 from .palette import MARKS
 from .slopes import gradient_line, slope_line, spreads
 
@@ -43,9 +45,9 @@ def saved_by_operation(graph: Graph) -> dict[int, list[Saved]]:
     """For each operation what it keeps, each value once; an empty list for one that keeps nothing."""
     seen: set[int] = set()
     saved: dict[int, list[Saved]] = {}
-    for number in graph.operations:
+    for number, all_kept in kept_by_operation(graph).items():
         users: dict[int, list[Kept]] = {}
-        for kept in graph.kept(number):
+        for kept in all_kept:
             users.setdefault(kept.item, []).append(kept)
         saved[number] = []
         for value, kept_for in users.items():
@@ -95,6 +97,8 @@ def gradients_of(graph: Graph, number: int) -> list[tuple[int, str]]:
 def _texts(graph: Graph, number: int) -> dict[str, str]:
     """The operation's arguments by name, in words, and ``out``."""
     item = graph.items[number]
+    if item.node.op not in OPERATIONS:
+        return {"out": item.label}
     operation = OPERATIONS[item.node.op]
     operands = iter(item.parents)
     values = [
@@ -106,6 +110,11 @@ def _texts(graph: Graph, number: int) -> dict[str, str]:
 
 def _reason(graph: Graph, number: int, kept_for: list[Kept]) -> str:
     item = graph.items[number]
+    if item.node.op == CHECKPOINT:
+        return "an input of the segment, which will run again"
+    again = dict.fromkeys(graph.items[kept.again].label for kept in kept_for if kept.again is not None)
+    if again:
+        return f"{item.op} keeps it to compute {' and '.join(again)} again"
     slope = slope_line(item.node.op, _texts(graph, number))
     if slope:
         return f"{item.op} keeps it: its slope is {slope}"

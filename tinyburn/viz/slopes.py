@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tinyburn.autodiff.checkpoint import CHECKPOINT
+
 from .formula import op_name
 
 SLOPES = {
@@ -61,6 +63,8 @@ def gradient_line(op: str, place: int, texts: Mapping[str, str]) -> str:
     """The gradient of the operand at ``place``. ``texts`` has the operation's arguments and ``out``, by name."""
     if op in _FLAT:
         return "0"
+    if op == CHECKPOINT:
+        return "its part, when the segment runs again"
     if op in SLOPES:
         slope = slope_line(op, texts)
         return f"g {slope[2:]}" if slope.startswith("1 if") else f"g * {_bracketed(slope)}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tinyburn.autodiff.strategy import COMPUTE_BOUND
 from tinyburn.backend import Category
+from tinyburn.text import amount
 
 from .history import History, Life, Moment, Record, highest
 
@@ -44,6 +45,12 @@ class WhatIf:
     def place(self) -> str:
         """Where the new peak stands."""
         return self.at if self.moved else "the same operation"
+
+    def change(self, before: int) -> str:
+        """``260 B less``, ``the same``."""
+        if self.peak_bytes == before:
+            return "the same"
+        return f"{amount(abs(self.peak_bytes - before))} {'less' if self.peak_bytes < before else 'more'}"
 
 
 def what_ifs(history: History) -> tuple[WhatIf, WhatIf, WhatIf]:
@@ -214,10 +221,7 @@ def float_buffers(history: History) -> set[int]:
     indexes is not a float, a cast makes floats, and every other result is what its first operand is.
     """
     others = {
-        buffer
-        for place in history.ops
-        if history.op_name(place) in _INDEXED
-        for buffer in history.operands(place)[1:2]
+        buffer for place in history.ops if history.op_name(place) in _INDEXED for buffer in history.operands(place)[1:2]
     }
     for buffer, record in history.records.items():
         name, operands = history.op_name(record.made), history.operands(record.made)
