@@ -39,7 +39,13 @@ def test_how_each_is_known() -> None:
     """NumPy pads nothing, and its device says so; whether it caches, nobody has counted."""
     measured, planned = rows_of(measure(training_step, autodiff(), 16)), rows_of(plan(training_step, 16))
     counted = rows_of(measure(training_step, autodiff(), 16, count_nodes=True))
-    assert [measured[name].how for name in NAMES] == ["measured", "not measured", "not measured", "measured", "measured"]
+    assert [measured[name].how for name in NAMES] == [
+        "measured",
+        "not measured",
+        "not measured",
+        "measured",
+        "measured",
+    ]
     assert [planned[name].how for name in NAMES] == ["not measured", "not measured", *["simulated"] * 3]
     assert counted["metadata"].how == "measured"
     assert measured["padding"] == Row("padding", 0, "measured")

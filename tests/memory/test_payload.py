@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinyburn import NdArray, ShapeError, Tensor, TinyburnError
+from tinyburn import DType, NdArray, ShapeError, Tensor, TinyburnError
 from tinyburn.memory import tensor_payload_bytes
 
 
@@ -36,6 +36,35 @@ def test_payload_is_what_numpy_says(dims: list[int], dtype: str) -> None:
     assert tensor_payload_bytes(tuple(dims), array.itemsize) == array.nbytes == prod(dims) * array.itemsize
 
 
+@pytest.mark.parametrize("name", [*map(str, DType), "uint16", "uint32", "uint64"])
+def test_a_format_of_numpy_by_its_name(name: str) -> None:
+    assert tensor_payload_bytes((16, 8), name) == np.zeros((16, 8), name).nbytes
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "exponent", "mantissa"),
+    [("bfloat16", 1, 8, 7), ("float8_e4m3fn", 1, 4, 3), ("float8_e5m2", 1, 5, 2), ("float16", 1, 5, 10)],
+)
+def test_a_format_that_numpy_lacks_by_its_bits(name: str, sign: int, exponent: int, mantissa: int) -> None:
+    """The published layouts: sign, exponent and mantissa, in whole bytes."""
+    assert tensor_payload_bytes((16, 8), name) * 8 == 128 * (sign + exponent + mantissa)
+
+
+def test_a_dtype_is_a_name() -> None:
+    assert tensor_payload_bytes((3,), DType.FLOAT64) == 24
+    assert tensor_payload_bytes((3,), "int8") == 3
+
+
+def test_an_unknown_name_is_one_error_with_the_known_ones() -> None:
+    with pytest.raises(ShapeError) as caught:
+        tensor_payload_bytes((-1, 2), "float31")
+    lines = str(caught.value).splitlines()
+    assert len([line for line in lines if "because" in line]) == 2
+    assert "dim 0" in lines[1]
+    assert "'float31'" in lines[2]
+    assert all(name in lines[2] for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "bool"))
+
+
 @pytest.mark.parametrize(
     ("shape", "scalar", "words"),
     [
@@ -46,6 +75,9 @@ def test_payload_is_what_numpy_says(dims: list[int], dtype: str) -> None:
         ((2,), 0, ["scalar_bytes", "0"]),
         ((2,), -4, ["scalar_bytes", "-4"]),
         ((2,), 4.0, ["scalar_bytes", "4.0"]),
+        ((2,), True, ["scalar_bytes", "True"]),
+        ((2,), None, ["scalar_bytes", "None"]),
+        ((2,), "4", ["scalar_bytes", "'4'"]),
         ((-1, 3, -2), 0, ["dim 0", "dim 2", "scalar_bytes"]),  # every reason at once
     ],
 )

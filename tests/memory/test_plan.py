@@ -107,12 +107,12 @@ def test_the_given_device_is_left_alone() -> None:
     """Neither its log nor its random numbers move."""
     device: Any = Autodiff[Traced[NdArray]].device()
     device.seed(3)
-    expected = Tensor.random((4,), Distribution.Default(), device).to_numpy()
+    expected = Tensor.random((4,), Distribution.Default, device).to_numpy()
     device.seed(3)
     events = list(device.inner.log.events)
     plan(train_mlp, 4, device=device)
     assert device.inner.log.events == events
-    assert (Tensor.random((4,), Distribution.Default(), device).to_numpy() == expected).all()
+    assert (Tensor.random((4,), Distribution.Default, device).to_numpy() == expected).all()
 
 
 def test_a_job_that_reads_values_cannot_be_planned() -> None:

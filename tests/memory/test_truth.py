@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.memory.allocator import Counter, count
-from tests.memory.jobs import JOBS
-from tinyburn import Autodiff, Device, NdArray
+from tests.memory.jobs import JOBS, Mlp
+from tinyburn import Autodiff, BalancedCheckpointing, Device, NdArray, Tensor, activation, nn, optim
 from tinyburn.backend import EventLog
 from tinyburn.memory.measure import find_log, read_report, traced_device
 from tinyburn.memory.timeline import walk
@@ -18,13 +19,15 @@ from tinyburn.memory.timeline import walk
 SLACK = 64
 """Bytes that the ledger may differ by: NumPy asks for a byte or an element where an array is empty."""
 
+BACKENDS: list[Any] = [Autodiff[NdArray], Autodiff[NdArray, BalancedCheckpointing]]
+
 NUMPY_DOMAIN = 389047
 """The number under which NumPy reports its buffers to tracemalloc."""
 
 
-def seeded_device() -> Device[Any]:
+def seeded_device(backend: Any = Autodiff[NdArray]) -> Device[Any]:
     """Made before anything is counted: NumPy's random generator has some bytes of its own."""
-    device = traced_device(Autodiff[NdArray].device())
+    device = traced_device(backend.device())
     device.seed(1)
     return device
 
@@ -34,10 +37,11 @@ def live_bytes(log: EventLog) -> int:
     return [sum(totals) for _, _, totals in walk(log)][-1]
 
 
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.__name__)
 @pytest.mark.parametrize("name", JOBS)
-def test_ledger_equals_the_allocation_handler(name: str) -> None:
+def test_ledger_equals_the_allocation_handler(name: str, backend: Any) -> None:
     job, batch = JOBS[name]
-    device = seeded_device()
+    device = seeded_device(backend)
     log = find_log(device)
 
     def work(counter: Counter) -> tuple[int, int, int, int]:
@@ -79,6 +83,29 @@ def test_ledger_equals_tracemalloc(name: str) -> None:
     true_live = sum(trace.size for trace in snapshot.filter_traces((of_numpy,)).traces)
     assert live_bytes(find_log(device)) == pytest.approx(true_live, abs=SLACK, rel=0)
     del result
+
+
+def test_a_thousand_steps_leave_every_array_where_it_was() -> None:
+    """Without any trace, by the handler alone: no array of a step outlives it, with the cycle collector off."""
+    device = Autodiff[NdArray].device()
+    device.seed(0)
+
+    def work(counter: Counter) -> set[int]:
+        model = Mlp([4, 6, 2], activation.tanh, device)
+        optimizer = optim.SgdConfig(momentum=0.9).init()
+        x, y = Tensor.ones((3, 4), device), Tensor.zeros((3, 2), device)
+        live: list[int] = []
+        for _ in range(1000):
+            model = optimizer.step(0.01, model, nn.MseLoss()(model(x), y).backward())
+            live.append(counter.live)
+        return set(live[1:])  # from the second step on, when every velocity is there
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert len(count(work)) == 1
+    finally:
+        gc.enable()
 
 
 def test_handler_counts_numpy_to_the_byte() -> None:

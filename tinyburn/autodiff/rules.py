@@ -48,9 +48,10 @@ def _power(g: AnyTensor, a: AnyTensor, exponent: float) -> AnyTensor:
     """``g * exponent * a ** (exponent - 1)``; a gradient of 0 stays 0 where that slope is inf or NaN."""
     if exponent == 0:
         return _zeros(g.shape, g)
-    slope = (a if exponent == 2 else a ** (exponent - 1)) * exponent
-    always_finite = exponent >= 1 and exponent == int(exponent)
-    return g * slope if always_finite else g.multiply_no_nan(slope)
+    power = a if exponent == 2 else a ** (exponent - 1)
+    if exponent >= 1 and exponent == int(exponent):
+        return g.scaled_mul(power, exponent)  # finite for every finite a
+    return g.multiply_no_nan(power * exponent)
 
 
 def _base(g: AnyTensor, a: AnyTensor, b: AnyTensor | float) -> AnyTensor:
@@ -121,6 +122,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
     "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g).mask_fill(g == 0, 0)),  # noqa: E501
+    "scaled_mul":      (lambda g, b, scale: g.scaled_mul(b, scale),   lambda g, a, scale: g.scaled_mul(a, scale)),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: g * a.sign(),),
@@ -138,7 +140,8 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "erf":             (lambda g, a: g * (-a * a).exp() * (2 / math.sqrt(math.pi)),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
     "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
-    "relu":            (lambda g, out: g.mask_fill(out <= 0, 0),),
+    "relu":            (lambda g, out: g.relu_backward(out),),
+    "relu_backward":   (lambda g, out: g.relu_backward(out), None),
     "sigmoid":         (lambda g, out: g * (out * (1.0 - out)),),
     "softplus":        (lambda g, a: g * a._new(a.backend.sigmoid(a.primitive)),),
     "softmax":         (lambda g, out, dim: (g - (g * out).sum_dim(dim)) * out,),

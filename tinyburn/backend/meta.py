@@ -109,12 +109,18 @@ class Meta(Backend):
     _reduction: Any = staticmethod(_reduce)
     _position: Any = staticmethod(_place)
 
-    add = sub = mul = multiply_no_nan = div = remainder = powf = maximum = minimum = mask_where = _elementwise
+    add = sub = mul = multiply_no_nan = relu_backward = div = remainder = powf = maximum = minimum = mask_where = (
+        _elementwise
+    )
     equal = not_equal = greater = greater_equal = lower = lower_equal = is_nan = is_inf = bool_not = _comparison
     neg = abs = sign = exp = log = log1p = sqrt = sin = cos = tanh = erf = floor = ceil = round = powf_scalar = _same
     slice_assign = scatter = select_assign = _same
     sum_dims = mean_dims = max_dims = min_dims = _reduction
     argmax = argmin = _position
+
+    @staticmethod
+    def scaled_mul(a: MetaArray, b: MetaArray, scale: Number) -> MetaArray:
+        return _broadcast(a, b)
 
     @staticmethod
     def matmul(a: MetaArray, b: MetaArray) -> MetaArray:

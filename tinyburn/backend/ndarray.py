@@ -114,11 +114,21 @@ class NdArray(Backend):
     @staticmethod
     @quiet
     def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
+        return _zero_where(np.multiply(a, b, order="C"), a)
+
+    @staticmethod
+    @quiet
+    def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
         out = np.multiply(a, b, order="C")
-        flat = out.reshape(-1)
-        if np.isnan(np.vdot(flat, flat)):  # one fast pass finds out whether there is anything to mend
-            np.copyto(out, 0, where=a == 0)
+        out *= scale
         return out
+
+    @staticmethod
+    @quiet
+    def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
+        result = np.sign(out, order="C")  # 0 or 1: many times faster than choosing by a mask
+        result *= a
+        return _zero_where(result, out)
 
     remainder = rowmajor(np.remainder)
     powf = rowmajor(np.power)
@@ -273,6 +283,14 @@ class NdArray(Backend):
     @staticmethod
     def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
         return (int(a.min()), int(a.max())) if a.size else None
+
+
+def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
+    """A product in which 0 times inf or NaN is 0, if the 0 is in ``factor``. One fast pass tells whether it is needed."""
+    flat = product.reshape(-1)
+    if np.isnan(np.vdot(flat, flat)):
+        np.copyto(product, 0, where=factor == 0)
+    return product
 
 
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:

@@ -37,6 +37,16 @@ class Required(Interface):
         raise NotImplementedError
 
     @staticmethod
+    def scaled_mul(a: Array, b: Array, scale: Number) -> Array:
+        """``a * b * scale`` without a buffer for the first product: for the derivative rules."""
+        raise NotImplementedError
+
+    @staticmethod
+    def relu_backward(a: Array, out: Array) -> Array:
+        """``a`` where ``out``, the result of a relu, is above 0, else 0; without a buffer for a mask."""
+        raise NotImplementedError
+
+    @staticmethod
     def div(a: Operand, b: Operand) -> Array:
         """``a / b``, by IEEE 754: no error for a zero."""
         raise NotImplementedError

@@ -56,19 +56,15 @@ class BatchPlan:
 
     def __str__(self) -> str:
         rows = [
-            ("largest that fits", str(self.batch_size), amount(self.peak_bytes)),
-            ("one more", str(self.batch_size + 1), amount(self.next_peak_bytes)),
-            ("by the formula", _or_dash(self.formula_batch_size), _or_dash(self.formula_peak_bytes, " B")),
-        ]
-        lines = [
-            f"{line.first_batch} to {line.last_batch}: {line.fixed} + {line.per_sample} B a sample, at {line.step}"
-            for line in self.candidates
+            ("largest that fits", _number(self.batch_size), amount(self.peak_bytes)),
+            ("one more", _number(self.batch_size + 1), amount(self.next_peak_bytes)),
+            ("by the formula", _number(self.formula_batch_size), _number(self.formula_peak_bytes, " B")),
         ]
         title = f"{amount(self.available_bytes)} available, {amount(self.reserve_bytes)} of it in reserve"
-        return "\n".join([title, table(("", "batch", "peak"), rows), *lines, *self.limits])
+        return "\n".join([title, table(("", "batch", "peak"), rows), *map(str, self.candidates), *self.limits])
 
 
-def _or_dash(value: int | None, unit: str = "") -> str:
+def _number(value: int | None, unit: str = "") -> str:
     return "-" if value is None else f"{value:,}".replace(",", " ") + unit
 
 

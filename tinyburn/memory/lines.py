@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from tinyburn.backend import EventLog, Kind
+from tinyburn.text import amount
 
 from .timeline import SETUP, Step, walk
 
@@ -37,6 +38,10 @@ class Candidate:
     def bytes_at(self, batch: int) -> Bytes:
         """Where the line stands at a batch size."""
         return self.fixed + self.per_sample * batch
+
+    def __str__(self) -> str:
+        batches = f"{self.first_batch} to {self.last_batch}"
+        return f"{batches}: {_digits(self.fixed)} B + {_digits(self.per_sample)} B a sample, at {self.step}"
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,11 @@ def _highest(lines: list[tuple[Bytes, Bytes]], start: int, end: int) -> Iterator
         until = min([int(batch) - 1 for batch in overtaken] + [end])
         yield line, start, until
         start = until + 1
+
+
+def _digits(value: Bytes) -> str:
+    """With a space at every third digit; a fraction as it is."""
+    return amount(value).removesuffix(" B") if isinstance(value, int) else str(value)
 
 
 def _whole(value: Bytes) -> Bytes:

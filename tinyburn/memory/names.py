@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ Names: TypeAlias = dict[int, tuple[str, ...]]
 """For each buffer the names that hold it, the innermost function's first, each as ``name in function``."""
 
 _OPTIMIZERS = "tinyburn.optim."
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 def names_now(log: EventLog, stop: CodeType) -> Names:

@@ -63,6 +63,17 @@ class Elementwise(TensorBase[B, D, K]):
         operand = self._operand("multiply_no_nan", other)
         return self._new(self.device.backend.multiply_no_nan(self._of_kind("multiply_no_nan", "float"), operand))
 
+    def scaled_mul(self, other: Tensor[B, D, K], scale: float) -> Tensor[B, D, K]:
+        """``x * y * scale`` in one step, which needs no memory for the first product."""
+        factor = checks.check_scalar("scaled_mul", self, scale)
+        operand = self._tensor_operand("scaled_mul", other)
+        return self._new(self.device.backend.scaled_mul(self._of_kind("scaled_mul", "float"), operand, factor))
+
+    def relu_backward(self, out: Tensor[B, D, K]) -> Tensor[B, D, K]:
+        """This gradient of a relu's result where that result, ``out``, is above 0, else 0."""
+        operand = self._tensor_operand("relu_backward", out)
+        return self._new(self.device.backend.relu_backward(self._of_kind("relu_backward", "float"), operand))
+
     def maximum(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
         """The larger of the two, element by element; NaN if either is. In a tie the gradient is shared evenly."""
         return self._new(self.device.backend.maximum(self.primitive, self._operand("maximum", other)))
@@ -222,6 +233,11 @@ class Elementwise(TensorBase[B, D, K]):
         """One number where the mask is True, else this tensor."""
         number = checks.check_scalar("mask_fill", self, value)
         return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_fill", mask), number))
+
+    def _tensor_operand(self, op: str, other: Any) -> Any:
+        if not isinstance(other, TensorBase):
+            raise checks.reject_operand(op, self, other)
+        return self._operand(op, other)
 
     def _mask(self, op: str, mask: Tensor[B, D, Bool]) -> Any:
         if not isinstance(mask, TensorBase):

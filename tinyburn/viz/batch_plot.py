@@ -103,10 +103,11 @@ def draw_lines(
 def _axes(lines: Lines) -> list[str]:
     base = _TOP + _HEIGHT
     drawn = []
-    for size in ticks(int(lines.highest), 5):
+    marks = ticks(int(lines.highest), 5)
+    for size in marks:
         y = lines.y(size)
         drawn.append(path(f"M{number(_LEFT)} {number(y)}H{number(_RIGHT)}", "line", 'stroke-width=".4"'))
-        drawn.append(text(_LEFT - 8, y + 4, short(size), "soft", "end"))
+        drawn.append(text(_LEFT - 8, y + 4, short(size, marks.step), "soft", "end"))
     for batch in ticks(lines.widest, 5):
         x = lines.x(batch)
         drawn.append(path(f"M{number(x)} {number(base)}v5", "rule"))
@@ -123,12 +124,12 @@ def ticks(top: int, most: int) -> range:
     return range(0, top + 1, step)
 
 
-def short(size: int) -> str:
-    """A round number of bytes in the largest unit that leaves it whole."""
+def short(size: int, step: int) -> str:
+    """A number of bytes in the largest unit that leaves every multiple of ``step`` whole; k stands for 1 000."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size and size % factor == 0:
-            return f"{thousands(size // factor)} {unit}"
-    return amount(size)
+        if step % factor == 0:
+            return f"{thousands(size // factor)} {unit}" if size else "0"
+    return amount(size) if size else "0"
 
 
 def _segment(lines: Lines, line: Straight, start: int, end: int, style: str, extra: str = "") -> str:
@@ -164,7 +165,8 @@ def spread(wanted: Sequence[float], apart: float, lowest: float) -> list[float]:
 
 def _envelope(lines: Lines) -> list[str]:
     """The peak itself: from one end of each line's range to the other, or from one planned batch to the next."""
-    ends = [(batch, line.bytes_at(batch)) for line in lines.candidates for batch in (line.first_batch, line.last_batch)]
+    ranges = [(line, line.first_batch, min(line.last_batch, lines.widest)) for line in lines.candidates]
+    ends = [(batch, line.bytes_at(batch)) for line, first, last in ranges for batch in (first, last)]
     known = [(batch, size) for batch, size in ends or lines.plan.samples if batch <= lines.widest]
     points = [f"{number(lines.x(batch))} {number(lines.y(size))}" for batch, size in known]
     return [path("M" + "L".join(dict.fromkeys(points)), "rule envelope")]

@@ -71,9 +71,9 @@ def _title(ladders: Mapping[str, Sequence[Row]]) -> str:
         finding += " on every backend"
     missing = [row for ladder in ladders.values() for row in ladder if row.bytes is None]
     count = sum(len(ladder) for ladder in ladders.values())
-    return (
-        f"{finding}; {len(missing) or 'none'} of {count} amounts {'was' if len(missing) == 1 else 'were'} not measured"
-    )
+    if not missing:
+        return f"{finding}; all {count} amounts are known"
+    return f"{finding}; {len(missing)} of {count} amounts {'was' if len(missing) == 1 else 'were'} not measured"
 
 
 def size_text(row: Row) -> str:

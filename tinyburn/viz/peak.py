@@ -55,7 +55,7 @@ def _title(report: MemoryReport, alive: Sequence[Holder], names_known: bool) -> 
     if not names_known:
         return finding
     by_name = sum(holder.bytes for holder in alive if _only_a_name(holder))
-    return f"{finding}, only a Python name {amount(by_name) if by_name else 'nothing'}"
+    return f"{finding}, only a Python name {amount(by_name)}" if by_name else f"{finding}, names alone keep none"
 
 
 def _total(alive: Sequence[Holder], saved: bool) -> int:
@@ -98,7 +98,8 @@ def _notes(idle: Sequence[int], alive: Sequence[Holder], names_known: bool) -> l
     notes = [
         "Each what-if is the peak of the whole log, replayed. Names dropped: every buffer that only Python still holds "
         "goes right after its last use. Recomputed: activations of memory-bound operations go after their last forward "
-        "use and come back for their rule, as under BalancedCheckpointing; what they are made from is kept instead."
+        "use and come back for their rule, as BalancedCheckpointing does at its best; what they are made from is kept "
+        "instead."
     ]
     if not names_known:
         notes.append("Python names were not looked at: hand holders to viz.peak to see them.")

@@ -94,7 +94,11 @@ def _lines(entry: Entry, peak: int) -> list[str]:
     lines = [f"{entry.since} {entry.made_by}", entry.kept_by]
     if entry.alone:
         lines.append(f"recomputed: peak {amount(entry.alone.peak_bytes)}, {entry.alone.change(peak)}")
-    return [line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…" for line in lines]
+    return [_cut(line) for line in lines]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def _row(entry: Entry, y: float, largest: int, peak: int) -> list[str]:
@@ -149,6 +153,6 @@ def _answers(answers: Sequence[WhatIf], peak: int, y: float) -> list[str]:
             text(0, top + 13, question),
             rect(160, top + 1, max(size * scale, 1), 16, "box"),
             text(374, top + 13, amount(size), "ink bold"),
-            text(374 + text_width(amount(size)) + 14, top + 13, words, "soft"),
+            text(374 + text_width(amount(size)) + 14, top + 13, _cut(words), "soft"),
         ]
     return drawn
