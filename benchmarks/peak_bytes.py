@@ -3,102 +3,150 @@
 tinyburn's number is its own ledger's. PyTorch's comes from its profiler, which reports every allocation and every
 release of the CPU allocator, in requested bytes. All tensors are made while it listens, so nothing is left out.
 Python's own objects count for neither.
+
+How a step is written decides what stays alive, so each library's step is compared with the other's written alike:
+spelled out, spelled out with a name for the prediction, and with the library's own mean squared error. One more row
+for each job compares what is not alike, and says so. It has no target.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import torch
 from result import Row, Target, exact_row
-from training_step import EAGER, LARGE, SMALL, Size
+from torch_memory import profiled_peak
+from training_step import EAGER
+from xla_memory import XLA, compiled_bytes
 
-from tinyburn import Autodiff, NdArray, Tensor, memory, nn
+from tinyburn import Autodiff, NdArray, Tensor, activation, memory, nn
 
-Step: TypeAlias = Callable[[Any, Any, Any, Any], Any]
-"""From input, target, weight and bias to what backward() returns."""
+Layers: TypeAlias = list[tuple[Any, Any]]
+"""The weight and the bias of each layer."""
+
+Forward: TypeAlias = Callable[[Any, Layers], Any]
+Step: TypeAlias = Callable[[Forward, Any, Any, Layers], Any]
+"""From the forward pass, input, target and layers to what backward() returns."""
 
 
-def spelled_out(x: Any, y: Any, weight: Any, bias: Any) -> Any:
-    return ((x @ weight + bias - y) ** 2).mean().backward()
+@dataclass(frozen=True)
+class Job:
+    """A model of linear layers, with relu between them. One layer is the training step of `training_step`.
+
+    Attributes:
+        batch: the samples.
+        widths: features that go in, between the layers, and out.
+        most_of_torch: the target for tinyburn's peak over PyTorch's.
+        most_bytes: the target for tinyburn's peak without a name for the prediction; None for no such target.
+    """
+
+    batch: int
+    widths: tuple[int, ...]
+    most_of_torch: float
+    most_bytes: int | None = None
+
+    @property
+    def title(self) -> str:
+        """As in ``16x8 to 4``."""
+        return f"{self.batch}x" + " to ".join(str(width) for width in self.widths)
 
 
-def named(x: Any, y: Any, weight: Any, bias: Any) -> Any:
+JOBS = (
+    Job(16, (8, 4), 0.70, most_bytes=1700),
+    Job(4096, (512, 256), 0.70),
+    Job(512, (256, 512, 512, 10), 0.90),
+    Job(512, (64, 64, 64, 64), 0.90),
+)
+
+
+def tinyburn_forward(x: Any, layers: Layers) -> Any:
+    for weight, bias in layers[:-1]:
+        x = activation.relu(x @ weight + bias)
+    weight, bias = layers[-1]
+    return x @ weight + bias
+
+
+def torch_forward(x: Any, layers: Layers) -> Any:
+    for weight, bias in layers[:-1]:
+        x = torch.relu(x @ weight + bias)
+    weight, bias = layers[-1]
+    return x @ weight + bias
+
+
+def spelled_out(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
+    return ((forward(x, layers) - y) ** 2).mean().backward()
+
+
+def named(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
     """The name keeps the prediction alive through the backward pass, which has no use for it."""
-    prediction = x @ weight + bias
+    prediction = forward(x, layers)
     return ((prediction - y) ** 2).mean().backward()
 
 
-def tinyburn_mse(x: Any, y: Any, weight: Any, bias: Any) -> Any:
-    return nn.MseLoss()(x @ weight + bias, y).backward()
+def tinyburn_mse(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
+    return nn.MseLoss()(forward(x, layers), y).backward()
 
 
-def torch_mse(x: Any, y: Any, weight: Any, bias: Any) -> Any:
-    return torch.nn.functional.mse_loss(x @ weight + bias, y).backward()
+def torch_mse(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
+    return torch.nn.functional.mse_loss(forward(x, layers), y).backward()
 
 
-def tinyburn_peak(size: Size, step: Step) -> int:
-    def job(device: Any, batch_size: int) -> Any:
-        _, d_input, d_output = size
-        x = Tensor.ones((batch_size, d_input), device)
-        y = Tensor.zeros((batch_size, d_output), device)
-        weight = Tensor.ones((d_input, d_output), device).require_grad()
-        bias = Tensor.zeros((1, d_output), device).require_grad()
-        return step(x, y, weight, bias)
+def tinyburn_peak(job: Job, step: Step) -> int:
+    def run(device: Any, batch: int) -> Any:
+        x = Tensor.ones((batch, job.widths[0]), device)
+        y = Tensor.zeros((batch, job.widths[-1]), device)
+        layers = [
+            (Tensor.ones((d_in, d_out), device).require_grad(), Tensor.zeros((1, d_out), device).require_grad())
+            for d_in, d_out in pairwise(job.widths)
+        ]
+        return step(tinyburn_forward, x, y, layers)
 
-    return memory.measure(job, Autodiff[NdArray].device(), size[0]).peak_bytes
-
-
-def torch_peak(size: Size, step: Step) -> int:
-    def job() -> None:
-        batch_size, d_input, d_output = size
-        x = torch.ones(batch_size, d_input)
-        y = torch.zeros(batch_size, d_output)
-        weight = torch.ones(d_input, d_output, requires_grad=True)
-        bias = torch.zeros(1, d_output, requires_grad=True)
-        step(x, y, weight, bias)
-
-    return profiled_peak(job)
+    return memory.measure(run, Autodiff[NdArray].device(), job.batch).peak_bytes
 
 
-def profiled_peak(job: Callable[[], None]) -> int:
-    """The highest running sum of what PyTorch's allocator gave out and took back during a job."""
-    job()  # the first call sets up what stays alive for the whole process
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        job()
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "trace.json"
-        profile.export_chrome_trace(str(trace))
-        events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
-    changes = sorted((event for event in events if event["name"] == "[memory]"), key=lambda event: float(event["ts"]))
-    alive = peak = 0
-    for event in changes:
-        alive += event["args"]["Bytes"]
-        peak = max(peak, alive)
-    if alive or not peak:
-        raise RuntimeError(f"the profiler saw {len(changes)} events that leave {alive} bytes; it should be none")
-    return peak
+def torch_peak(job: Job, step: Step) -> int:
+    def run() -> None:
+        x = torch.ones(job.batch, job.widths[0])
+        y = torch.zeros(job.batch, job.widths[-1])
+        layers = [
+            (torch.ones(d_in, d_out, requires_grad=True), torch.zeros(1, d_out, requires_grad=True))
+            for d_in, d_out in pairwise(job.widths)
+        ]
+        step(torch_forward, x, y, layers)
+
+    return profiled_peak(run)
 
 
-# case: (tinyburn's step, PyTorch's, the most that tinyburn may need at the small size)
-CASES: dict[str, tuple[Step, Step, Target | None]] = {
-    "spelled out": (spelled_out, spelled_out, Target("value", 1700)),
-    "prediction named": (named, named, Target("value", 1700 + 256)),
-    "mse_loss": (tinyburn_mse, torch_mse, None),
+WAYS: dict[str, tuple[Step, Step]] = {
+    "spelled out": (spelled_out, spelled_out),
+    "prediction named": (named, named),
+    "mse_loss": (tinyburn_mse, torch_mse),
 }
+"""Each way to write the step: tinyburn's and PyTorch's."""
 
 
 def run() -> list[Row]:
     rows = []
-    for size in (SMALL, LARGE):
-        for name, (ours, theirs, target) in CASES.items():
-            case = "{}x{} to {}, {}".format(*size, name)
-            limit = target if size == SMALL else None
-            rows.append(
-                exact_row("peak_bytes", case, tinyburn_peak(size, ours), EAGER, torch_peak(size, theirs), limit)
-            )
+    for job in JOBS:
+        ours = {way: tinyburn_peak(job, step) for way, (step, _) in WAYS.items()}
+        theirs = {way: torch_peak(job, step) for way, (_, step) in WAYS.items()}
+        xla = compiled_bytes(job.batch, job.widths)
+        for way in WAYS:
+            targets = [Target("ratio", job.most_of_torch), *_byte_targets(job, way)]
+            rows.append(exact_row("peak_bytes", f"{job.title}, {way}", ours[way], EAGER, theirs[way], *targets))
+        unlike = f"{job.title}, not alike: no name / PyTorch named"
+        rows.append(exact_row("peak_bytes", unlike, ours["spelled out"], EAGER, theirs["prediction named"]))
+        if xla is not None:
+            rows.append(exact_row("peak_bytes", f"{job.title}, spelled out", ours["spelled out"], XLA, xla))
     return rows
+
+
+def _byte_targets(job: Job, way: str) -> list[Target]:
+    """A name may cost the bytes of the prediction, and no more."""
+    if job.most_bytes is None or way == "mse_loss":
+        return []
+    prediction = 4 * job.batch * job.widths[-1]
+    return [Target("value", job.most_bytes + (prediction if way == "prediction named" else 0))]

@@ -16,7 +16,7 @@ from typing import Any
 
 from result import Row, Target
 
-SCALE = {"us": 1e6, "ms": 1e3}
+SCALE = {"us": 1e6, "ms": 1e3, "s": 1.0}
 ROUND_SECONDS = 0.004  # long enough for the clock and for warm caches, short enough to share the machine's mood
 
 WARM_UP_CALLS = 3
@@ -62,12 +62,14 @@ def _calls_in_a_round(contender: Timer) -> int:
     return min(calls, MOST_CALLS)
 
 
-def timed_row(
-    benchmark: str, case: str, times: Times, mine: str, other: str, unit: str, target: Target | None = None
-) -> Row:
-    """Compares two contenders of a race: the ratio round by round, and what each took in its best round."""
-    ratios = [a / b for a, b in zip(times[mine], times[other], strict=True)]
+def timed_row(benchmark: str, case: str, times: Times, mine: str, other: str, unit: str, *targets: Target) -> Row:
+    """Compares two contenders of a race, round by round: medians of the times, the differences and the ratios.
+
+    Medians and not the best rounds: on a virtual machine a processor clock can skip, and then a round looks too short.
+    """
+    pairs = list(zip(times[mine], times[other], strict=True))
+    ratios = [a / b for a, b in pairs]
     low, _, high = quantiles(ratios, n=4)
-    best, others_best = min(times[mine]) * SCALE[unit], min(times[other]) * SCALE[unit]
-    spread = (low, high)
-    return Row(benchmark, case, other, unit, best, others_best, best - others_best, median(ratios), spread, target)
+    added = median(a - b for a, b in pairs) * SCALE[unit]
+    middle, others_middle = median(times[mine]) * SCALE[unit], median(times[other]) * SCALE[unit]
+    return Row(benchmark, case, other, unit, middle, others_middle, added, median(ratios), (low, high), targets)

@@ -24,17 +24,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """Two contenders at one task.
+    """Two contenders at one task, or one contender and its target.
 
     Attributes:
         benchmark, case: what was done.
-        other: the name of what tinyburn is compared with.
-        unit: of the next four: ``us`` (microseconds), ``ms`` or ``B``.
-        mine, theirs: one number for each: the best round where there were rounds.
-        added: how much more tinyburn's is.
+        other: the name of what tinyburn is compared with; empty for nothing.
+        unit: of the next three: ``us`` (microseconds), ``ms``, ``s``, ``B`` or ``calls``.
+        mine, theirs: one number for each: the median where there were rounds.
+        added: how much more tinyburn's is: the median of the differences where there were rounds.
         ratio: tinyburn's over the other's: the median over the rounds.
-        spread: the quartiles of the ratio, so half of all rounds lie between them; None for an exact number.
-        target: None where the project has set none.
+        spread: the quartiles of the ratio, so half of all rounds lie between them; None where there were no rounds.
+        targets: empty where the project has set none.
     """
 
     benchmark: str
@@ -42,49 +42,55 @@ class Row:
     other: str
     unit: str
     mine: float
-    theirs: float
-    added: float
-    ratio: float
+    theirs: float | None = None
+    added: float | None = None
+    ratio: float | None = None
     spread: tuple[float, float] | None = None
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """``pass``, ``fail`` or ``no target``."""
-        if self.target is None:
-            return "no target"
-        measured = {"value": self.mine, "ratio": self.ratio, "added": self.added}[self.target.quantity]
-        return "pass" if measured <= self.target.at_most else "fail"
+        """``pass`` or ``fail`` for each target in turn, or ``no target``."""
+        return ", ".join(self._verdict(target) for target in self.targets) or "no target"
+
+    def _verdict(self, target: Target) -> str:
+        measured = {"value": self.mine, "ratio": self.ratio, "added": self.added}[target.quantity]
+        if measured is None:
+            raise ValueError(f"{self.benchmark}, {self.case}: a target for the {target.quantity}, and there is none")
+        return "pass" if measured <= target.at_most else "fail"
 
     def cells(self) -> list[str]:
         """The row as text, one entry for each of `HEADER`."""
-        spread = "exact" if self.spread is None else f"{self.spread[0]:.2f} to {self.spread[1]:.2f}"
+        spread = "" if self.spread is None else f"{self.spread[0]:.2f} to {self.spread[1]:.2f}"
         return [
             self.benchmark,
             self.case,
             self._amount(self.mine),
             self.other,
             self._amount(self.theirs),
-            f"{self.ratio:.2f}",
-            spread,
+            "" if self.ratio is None else f"{self.ratio:.2f}",
+            "exact" if self.unit in EXACT else spread,
             self._amount(self.added),
-            self._target_text(),
+            "; ".join(self._target_text(target) for target in self.targets),
             self.verdict,
         ]
 
-    def _amount(self, number: float) -> str:
-        return f"{number:,.0f} B".replace(",", " ") if self.unit == "B" else f"{number:.2f} {self.unit}"
-
-    def _target_text(self) -> str:
-        if self.target is None:
+    def _amount(self, number: float | None) -> str:
+        if number is None:
             return ""
-        limit = f"{self.target.at_most:.2f}" if self.target.quantity == "ratio" else self._amount(self.target.at_most)
-        return f"{self.target.quantity} at most {limit}"
+        return f"{number:,.0f} {self.unit}".replace(",", " ") if self.unit in EXACT else f"{number:.2f} {self.unit}"
 
+    def _target_text(self, target: Target) -> str:
+        limit = f"{target.at_most:.2f}" if target.quantity == "ratio" else self._amount(target.at_most)
+        return f"{target.quantity} at most {limit}"
+
+
+EXACT = ("B", "calls")
+"""Units of what is counted, and the same in every run."""
 
 HEADER = ("benchmark", "case", "tinyburn", "against", "theirs", "ratio", "middle half", "added", "target", "verdict")
 
 
-def exact_row(benchmark: str, case: str, mine: int, other: str, theirs: int, target: Target | None) -> Row:
-    """A row of two byte counts, which are the same in every run."""
-    return Row(benchmark, case, other, "B", mine, theirs, mine - theirs, mine / theirs, None, target)
+def exact_row(benchmark: str, case: str, mine: int, other: str, theirs: int, *targets: Target, unit: str = "B") -> Row:
+    """A row of two counts, which are the same in every run."""
+    return Row(benchmark, case, other, unit, mine, theirs, mine - theirs, mine / theirs, None, targets)

@@ -21,13 +21,16 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+import checkpointing
 import import_time
 import large_ops
 import peak_bytes
+import planning
 import small_ops
 import torch
 import tracing
 import training_step
+import xla_memory
 from result import HEADER, Row
 
 from tinyburn.text import table
@@ -41,6 +44,8 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "large_ops": large_ops.run,
     "import_time": import_time.run,
     "tracing": tracing.run,
+    "checkpointing": checkpointing.run,
+    "planning": planning.run,
 }
 
 
@@ -56,7 +61,8 @@ def read_arguments() -> argparse.Namespace:
 
 
 def describe_machine() -> dict[str, str]:
-    versions = {name: version(name) for name in ("numpy", "torch", "autograd")}
+    libraries = ["numpy", "torch", "autograd", *(["jax"] if xla_memory.is_installed() else [])]
+    versions = {name: version(name) for name in libraries}
     return {"python": platform.python_version(), **versions, "machine": platform.machine(), "threads": "1"}
 
 
@@ -68,11 +74,14 @@ def save(path: Path, rows: list[Row]) -> None:
 def main() -> None:
     arguments = read_arguments()
     rows: list[Row] = []
-    for name in arguments.names or BENCHMARKS:
+    names = arguments.names or list(BENCHMARKS)
+    for name in names:
         print(f"running {name} ...", file=sys.stderr)
         rows += BENCHMARKS[name]()
     print(", ".join(f"{name} {text}" for name, text in describe_machine().items()))
     print(table(HEADER, [row.cells() for row in rows]))
+    if "peak_bytes" in names:
+        print(xla_memory.note())
     if arguments.json:
         save(arguments.json, rows)
 

@@ -102,10 +102,6 @@ def test_a_buffer_that_the_log_does_not_see_end_has_no_until() -> None:
 
 # Savers
 
-NOT_IN_THE_LOG = pytest.mark.xfail(
-    reason="a SAVE names the last event, not the node; a RELEASE does not say which save"
-)
-
 
 @pytest.mark.parametrize("backend", STRATEGIES, ids=lambda backend: backend.__name__)
 @pytest.mark.parametrize(
@@ -113,9 +109,9 @@ NOT_IN_THE_LOG = pytest.mark.xfail(
     [
         "training step",
         "normalize batch",
-        pytest.param("mlp with sigmoid", marks=NOT_IN_THE_LOG),
-        pytest.param("mlp in segments", marks=NOT_IN_THE_LOG),
-        pytest.param("attention", marks=NOT_IN_THE_LOG),
+        "mlp with sigmoid",
+        "mlp in segments",
+        "attention",
     ],
 )
 def test_savers_are_the_nodes_that_exist(name: str, backend: Any) -> None:
@@ -162,7 +158,6 @@ def test_savers_name_operation_operand_and_module() -> None:
     assert "matmul keeps b in mlp.layers.1" in texts
 
 
-@NOT_IN_THE_LOG
 def test_an_operation_that_is_made_of_others_is_named_itself() -> None:
     """It is relu that keeps its result, though NumPy's part of it is a maximum."""
     texts = [str(saver) for holder in holders_at_peak(relu_job, 512) for saver in holder.savers]
@@ -175,9 +170,9 @@ def test_a_saver_points_at_its_save_event() -> None:
     savers = [(holder.buffer, saver) for holder in holders_at_peak(train_mlp, 16) for saver in holder.savers]
     assert savers
     for buffer, saver in savers:
-        kind, saved, op_event, operand, *_ = log.events[saver.event]
-        assert (kind, saved, log.names[operand]) == (2, buffer, saver.operand)
-        assert log.names[log.events[op_event][1]] == saver.op
+        kind, saved, _, operand, op, path = log.events[saver.event]
+        assert (kind, saved) == (2, buffer)
+        assert (log.names[operand], log.names[op], log.names[path]) == (saver.operand, saver.op, saver.path)
 
 
 def test_each_save_of_one_buffer_is_a_saver() -> None:
@@ -191,7 +186,6 @@ def test_each_save_of_one_buffer_is_a_saver() -> None:
     assert [str(saver) for saver in x.savers] == ["mul keeps b", "mul keeps a", "powf_scalar keeps a"]
 
 
-@NOT_IN_THE_LOG
 def test_a_segment_keeps_its_input() -> None:
     """Rows of 8 floats for 64 samples: the inputs of the segments, and nothing inside of them."""
     holders = holders_at_peak(segmented_mlp, 64)

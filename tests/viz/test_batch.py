@@ -60,6 +60,7 @@ def made(**changes: Any) -> BatchPlan:
     values: dict[str, Any] = {
         **{"available_bytes": 100, "reserve_bytes": 0, "batch_size": 16, "peak_bytes": 98, "next_peak_bytes": 104},
         **{"formula_batch_size": 22, "formula_peak_bytes": 134, "candidates": lines, "limits": (), "samples": samples},
+        "formula_at": (1, 2),
     }
     return BatchPlan(**{**values, **changes})
 

@@ -37,6 +37,8 @@ def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool
         raise BackendMismatch(explain("backward(record_flow=True)", [reason], hint=hint))
     node: Node = root.primitive.node
     order = backward_order(node)
+    if not retain_graph:
+        root.primitive.recipe = None  # nobody will ask for it, and it would keep what it starts from
     inner: type[Backend] = root.backend.inner
     inner.note(root.primitive.primitive, "phase", "backward")
     try:
@@ -127,7 +129,7 @@ def _apply(
         if part.primitive.shape != parent.shape:
             part = sum_to(part, parent.shape)
         if listener is not None and not retain_graph:
-            note_all(listener, "release", rule.buffers(saved))
+            note_all(listener, "release", node, rule.buffers(saved))
         del saved  # its last use: the buffers go now, before the next rule allocates
         if flow is not None:
             flow.add_edge(node, parent, part)

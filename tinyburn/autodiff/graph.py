@@ -91,7 +91,7 @@ class WatchedNode(Node):
 
     def _note(self, event: str) -> None:
         for _, rule, saved in self.edges or ():
-            note_all(self.backend, event, rule.buffers(saved))
+            note_all(self.backend, event, self, rule.buffers(saved))
 
 
 class GraphArray:
@@ -137,10 +137,10 @@ def latest_number() -> int:
     return next(_numbers)
 
 
-def note_all(backend: type[Backend], event: str, buffers: list[tuple[str, Array]]) -> None:
-    """Tells a listening backend what happens to what a rule has saved: the operand's name says why."""
+def note_all(backend: type[Backend], event: str, node: Node, buffers: list[tuple[str, Array]]) -> None:
+    """Tells a listening backend what happens to what a rule of a node has saved, and which save it is."""
     for operand, primitive in buffers:
-        backend.note(primitive, event, operand)
+        backend.note(primitive, event, f"{node.op} {operand} {node.path}")
 
 
 def expect_calls(edges: list[Edge]) -> None:

@@ -17,8 +17,8 @@ class Kind(IntEnum):
 
     OP = 0  # op name, module path, phase, then the ids of its operands' buffers
     ALLOC = 1  # buffer, bytes, category
-    SAVE = 2  # buffer, the index of the op event that keeps it, the operand's name
-    RELEASE = 3  # buffer: one save of it has ended
+    SAVE = 2  # buffer, the index of the last op event, then of the node that keeps it: operand, operation, module path
+    RELEASE = 3  # buffer, then the same three names: such a save of it has ended
     RECATEGORISE = 4  # buffer, category
     FREE = 5  # buffer
     GRAD = 6  # buffer: it is the gradient of a leaf now
@@ -104,19 +104,24 @@ class Buffer:
             self.category = category
             self.log.write((Kind.RECATEGORISE, self.id, int(category)))
 
-    def save(self, operand: str) -> None:
+    def save(self, keeper: str) -> None:
         """A graph node keeps it for the backward pass: a forward result becomes an activation."""
         self.saves += 1
-        self.log.write((Kind.SAVE, self.id, self.log.last_op, self.log.name(operand)))
+        self.log.write((Kind.SAVE, self.id, self.log.last_op, *self._keeper(keeper)))
         if self.category in (Category.TEMPORARY, Category.OUTPUT):
             self.recategorise(Category.ACTIVATION)
 
-    def release(self) -> None:
+    def release(self, keeper: str) -> None:
         """A node has let it go. If nobody else saved it, it is an ordinary result again, for as long as it lives."""
         self.saves -= 1
-        self.log.write((Kind.RELEASE, self.id))
+        self.log.write((Kind.RELEASE, self.id, *self._keeper(keeper)))
         if self.saves == 0 and self.category is Category.ACTIVATION:
             self.recategorise(Category.TEMPORARY)
+
+    def _keeper(self, keeper: str) -> tuple[int, int, int]:
+        """The operand, operation and module path of a node that keeps this buffer, as `note_all` writes them."""
+        op, operand, path = keeper.split(" ", 2)
+        return self.log.name(operand), self.log.name(op), self.log.name(path)
 
     def grad(self) -> None:
         self.log.write((Kind.GRAD, self.id))
@@ -127,7 +132,7 @@ class Buffer:
         if event == "save":
             self.save(detail)
         elif event == "release":
-            self.release()
+            self.release(detail)
         elif event == "grad":
             self.grad()
         elif event == "phase":

@@ -16,6 +16,7 @@ from .defaults import Backend
 from .device import Device, MemoryUsage
 from .draw import draw
 from .interface import Dims, Number, Operand, Parts
+from .products import multiply_no_nan, relu_backward, scaled_mul
 from .quiet import quiet, rowmajor
 
 NumPyArray = np.ndarray[Any, Any]
@@ -111,25 +112,9 @@ class NdArray(Backend):
     mul = rowmajor(np.multiply)
     div = rowmajor(np.divide)
 
-    @staticmethod
-    @quiet
-    def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
-        return _zero_where(np.multiply(a, b, order="C"), a)
-
-    @staticmethod
-    @quiet
-    def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
-        out = np.multiply(a, b, order="C")
-        out *= scale
-        return out
-
-    @staticmethod
-    @quiet
-    def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
-        result = np.sign(out, order="C")  # 0 or 1: many times faster than choosing by a mask
-        result *= a
-        return _zero_where(result, out)
-
+    multiply_no_nan: Any = staticmethod(quiet(multiply_no_nan))
+    scaled_mul: Any = staticmethod(quiet(scaled_mul))
+    relu_backward: Any = staticmethod(quiet(relu_backward))
     remainder = rowmajor(np.remainder)
     powf = rowmajor(np.power)
     maximum = rowmajor(np.maximum)
@@ -283,14 +268,6 @@ class NdArray(Backend):
     @staticmethod
     def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
         return (int(a.min()), int(a.max())) if a.size else None
-
-
-def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
-    """A product in which 0 times inf or NaN is 0, if the 0 is in ``factor``. One fast pass tells whether it is needed."""
-    flat = product.reshape(-1)
-    if np.isnan(np.vdot(flat, flat)):
-        np.copyto(product, 0, where=factor == 0)
-    return product
 
 
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ class BatchPlan:
         candidates: the moments that are the peak, each for a range of batch sizes.
         limits: what else limits the batch, and is not memory.
         samples: the batch sizes that were planned, each with its peak.
+        formula_at: the two of them that the formula's line goes through.
     """
 
     available_bytes: int
@@ -53,6 +54,7 @@ class BatchPlan:
     candidates: tuple[Candidate, ...]
     limits: tuple[str, ...]
     samples: tuple[tuple[int, int], ...]
+    formula_at: tuple[int, int]
 
     def __str__(self) -> str:
         rows = [
@@ -101,7 +103,9 @@ def max_batch_size(
     samples = tuple((run.batch, run.peak) for run in runs)
     found = search.runs[best]
     sizes = (best, found.peak, search.runs[best + 1].peak, formula, over)
-    return BatchPlan(available_bytes, reserve_bytes, *sizes, candidates_of(runs), _limits(found, stopped), samples)
+    return BatchPlan(
+        available_bytes, reserve_bytes, *sizes, candidates_of(runs), _limits(found, stopped), samples, formula_at
+    )
 
 
 def _check(available: int, reserve: int, formula_at: Sequence[int], at_most: int) -> None:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tinyburn.backend import Category, Device, EventLog, Kind
+from tinyburn.backend.log import Event
 from tinyburn.tensor.errors import explain
 
 from .errors import JobError
 from .measure import Job, find_log, read_report
 from .names import Names, names_now
 from .plan import run_on_shapes, shapes_device
-from .timeline import SETUP, Step, walk
+from .timeline import Step, walk
 
 
 @dataclass(frozen=True)
@@ -117,24 +118,19 @@ def read_holders(log: EventLog, event: int, names: Names) -> tuple[Holder, ...]:
 def open_savers(log: EventLog, event: int) -> dict[int, tuple[Saver, ...]]:
     """The saves of each buffer that have not ended right after one event.
 
-    A RELEASE does not say which save has ended. In a backward pass it is one of the operation whose rules run, in the
-    same module; of several such, and in any other phase, it is the latest.
+    A RELEASE says which operation, operand and module it was; if several such saves are open, it is the latest.
     """
     saves: dict[int, list[Saver]] = {}
-    running: Step = SETUP
-    for index, (current, running, _) in enumerate(walk(log)):
-        if index > event:
-            break
+    for index, current in enumerate(log.events[: event + 1]):
         if current[0] == Kind.SAVE:
-            saves.setdefault(current[1], []).append(_read_saver(log, index))
+            saves.setdefault(current[1], []).append(_read_saver(log, current[3:], index))
         elif current[0] == Kind.RELEASE:
+            ended = _read_saver(log, current[2:], index)
             still = saves[current[1]]
-            of_rule = [saver for saver in still if (saver.op, saver.path) == (running.rule_of, running.path)]
-            still.remove((of_rule or still)[-1])
+            still.remove([saver for saver in still if saver == replace(ended, event=saver.event)][-1])
     return {buffer: tuple(still) for buffer, still in saves.items() if still}
 
 
-def _read_saver(log: EventLog, index: int) -> Saver:
-    _, _, op_event, operand = log.events[index]
-    op = log.events[op_event]
-    return Saver(log.names[op[1]], log.names[operand], log.names[op[2]], index)
+def _read_saver(log: EventLog, keeper: Event, index: int) -> Saver:
+    operand, op, path = keeper
+    return Saver(log.names[op], log.names[operand], log.names[path], index)

@@ -13,7 +13,7 @@ from tinyburn.tensor import Tensor
 from tinyburn.text import amount, table
 
 from .extras import How, NodeCounter, Row, cached_bytes, read_extras
-from .timeline import SETUP, Step, Totals, walk
+from .timeline import SETUP, moments
 
 Job: TypeAlias = Callable[[Device[Any], int], Any]
 """Builds its model and data on the device that it is handed, for a batch size, and runs the step."""
@@ -109,12 +109,10 @@ def read_report(
 ) -> MemoryReport:
     """The report on a log: a pure function of it, and of what else was counted. None is for what was not."""
     peak, at, step, peak_event = 0, (0,) * len(Category), SETUP, -1
-    current: tuple[Step, Totals]
-    for index, (_, *current) in enumerate(walk(log)):  # type: ignore[assignment]
-        total = sum(current[1])
-        if total > peak or (total == peak and current[0] is step):  # the same operation: its last word counts
-            step, at = current
-            peak, peak_event = total, index
+    for number, current, totals in moments(log):
+        total = sum(totals)
+        if total > peak or (total == peak and current is step):  # the same operation: its last word counts
+            peak, at, step, peak_event = total, totals, current, number
     by_name = {category.name.lower(): at[category] for category in Category if at[category]}
     rows = read_extras(log, padding, cached, nodes, how)
     return MemoryReport(peak, by_name, str(step), padding, log, peak_event, rows)

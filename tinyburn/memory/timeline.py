@@ -64,3 +64,16 @@ def walk(log: EventLog) -> Iterator[tuple[Event, Step, Totals]]:
             totals[category] -= size
             totals[event[2]] += size
         yield event, step, tuple(totals)
+
+
+def moments(log: EventLog) -> Iterator[tuple[int, Step, Totals]]:
+    """The moments at which an operation's memory is what it needs: its event's number, the operation, the bytes.
+
+    What follows the first release in an operation is left out: the rule has run, and what it had kept is going.
+    """
+    finished: Step | None = None
+    for number, (event, step, totals) in enumerate(walk(log)):
+        if event[0] == Kind.RELEASE:
+            finished = step
+        if step is not finished:
+            yield number, step, totals

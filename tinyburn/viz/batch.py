@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
@@ -43,13 +42,12 @@ class FormulaLine:
 
 
 def formula_line(plan: BatchPlan) -> FormulaLine | None:
-    """The line that gives the formula's answer: through two of the planned batch sizes."""
-    budget = plan.available_bytes - plan.reserve_bytes
-    for (low, small), (high, large) in combinations(plan.samples, 2):
-        slope = Fraction(large - small, high - low)
-        if slope > 0 and max((budget - small + slope * low) // slope, 0) == plan.formula_batch_size:
-            return FormulaLine(small - slope * low, slope)
-    return None
+    """The formula's line, through the peaks at two batch sizes; None if there is no answer from it."""
+    if plan.formula_batch_size is None:
+        return None
+    peaks, (low, high) = dict(plan.samples), plan.formula_at
+    slope = Fraction(peaks[high] - peaks[low], high - low)
+    return FormulaLine(peaks[low] - slope * low, slope)
 
 
 def title_of(plan: BatchPlan) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tinyburn.backend import Category, EventLog
-from tinyburn.memory.timeline import SETUP, Step, Totals, walk
+from tinyburn.memory.timeline import SETUP, Step, Totals, moments
 
 MAX_COLUMNS = 240  # with more operations, runs of them share a column
 MAX_PHASES = 60  # that are told apart
@@ -55,7 +55,7 @@ def columns_of(log: EventLog) -> list[Column]:
     category, since a save or a gradient is noted after the allocation.
     """
     columns: list[Column] = []
-    for _, step, totals in walk(log):
+    for _, step, totals in moments(log):
         has_gradient = totals[Category.GRADIENT] > 0
         if not columns or step is not columns[-1].step:
             number = columns[-1].last + 1 if columns else int(step is not SETUP)
