@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, TypeVar
 
 from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import check_tensor
 from tinyburn.tensor.shape import normalize_dim
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ D = TypeVar("D")
 
 def relu(x: Tensor[B, D]) -> Tensor[B, D]:
     """``max(x, 0)``. Its slope at 0 is taken as 0."""
+    check_tensor("relu", x)
     return x._new(x.backend.relu(x._of_kind("relu", "float")))
 
 
@@ -27,6 +29,7 @@ def leaky_relu(x: Tensor[B, D], negative_slope: float = 0.01) -> Tensor[B, D]:
 
 def sigmoid(x: Tensor[B, D]) -> Tensor[B, D]:
     """``1 / (1 + exp(-x))``, from 0 to 1."""
+    check_tensor("sigmoid", x)
     return x._new(x.backend.sigmoid(x._of_kind("sigmoid", "float")))
 
 
@@ -54,9 +57,11 @@ def softplus(x: Tensor[B, D], beta: float = 1.0) -> Tensor[B, D]:
 
 def softmax(x: Tensor[B, D], dim: int) -> Tensor[B, D]:
     """``exp(x)`` over its sum along one dim. A row of -inf alone (all masked) gives zeros."""
+    check_tensor("softmax", x)
     return x._new(x.backend.softmax(x._of_kind("softmax", "float"), normalize_dim("softmax", dim, x.shape)))
 
 
 def log_softmax(x: Tensor[B, D], dim: int) -> Tensor[B, D]:
     """The logarithm of `softmax`, exact also where that is too small for the dtype."""
+    check_tensor("log_softmax", x)
     return x._new(x.backend.log_softmax(x._of_kind("log_softmax", "float"), normalize_dim("log_softmax", dim, x.shape)))

@@ -95,10 +95,14 @@ class Segment:
         """The second run, and the gradients at the edge of the segment."""
         state = self.device.random_state()
         self.device.set_random_state(self.random_state)
+        self.gradients.clear()
         try:
-            root: Node = self.run().primitive.node
+            output = self.run()
         finally:
             self.device.set_random_state(state)
+        if not output.primitive.is_tracked or output.shape != g.shape:
+            raise _changed()
+        root: Node = output.primitive.node
         order = backward_order(root, self.before)
         for node, part in walk(order, {root: g}, self.device.backend.inner, False, None, self.before).items():
             outer = self._outside(node)
@@ -128,10 +132,14 @@ class SegmentRule:
         if parent not in gradients:
             self.segment.run_again(g)
         if parent not in gradients:
-            reason = "the second run of the segment did not use everything that the first one did"
-            raise GraphError(explain("checkpoint", [reason], hint="its function must compute the same each time"))
+            raise _changed()
         return gradients.pop(parent)
 
     def buffers(self, saved: tuple[Any, ...]) -> list[tuple[str, Array]]:
         """The inputs, which are all that a segment keeps."""
         return [("input", primitive) for primitive in self.segment.primitives] if self.keeps_inputs else []
+
+
+def _changed() -> GraphError:
+    reason = "the second run of the segment did not do the same as the first one"
+    return GraphError(explain("checkpoint", [reason], hint="its function must compute the same each time"))

@@ -82,7 +82,7 @@ def _start(root: AnyTensor) -> AnyTensor:
 def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
     if not isinstance(gradient, Tensor):
         raise reject_operand("backward", root, gradient)
-    check_operands("backward", root.inner(), gradient)
+    check_operands("backward", root.inner(), gradient, shapes=False)
     if gradient.shape != root.shape:
         reason = f"the gradient has shape {gradient.shape}, the tensor {root.shape}"
         raise ShapeError(explain("backward", [reason], hint="give a gradient of the tensor's own shape"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tinyburn.backend.defaults import Backend
 from tinyburn.tensor import BackendMismatch, Tensor
+from tinyburn.tensor.checks import check_tensor
 from tinyburn.tensor.errors import explain
 from tinyburn.text import table
 
@@ -66,6 +67,7 @@ class Gradients(Generic[IB]):
 
 
 def _node_of(tensor: Tensor[Any, Any, Any]) -> Any:
+    check_tensor("grad", tensor)
     if not tensor.backend.is_autodiff:
         name = tensor.backend.__name__
         reason = f"a tensor of {name} has no place in a graph, so it has no gradient to ask for"

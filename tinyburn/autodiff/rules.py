@@ -49,8 +49,8 @@ def _power(g: AnyTensor, a: AnyTensor, exponent: float) -> AnyTensor:
     if exponent == 0:
         return _zeros(g.shape, g)
     power = a if exponent == 2 else a ** (exponent - 1)
-    if exponent >= 1 and exponent == int(exponent):
-        return g.scaled_mul(power, exponent)  # finite for every finite a
+    if exponent in (1, 2):
+        return g.scaled_mul(power, exponent)
     return g.multiply_no_nan(power * exponent)
 
 

@@ -96,6 +96,9 @@ class Decorator(Backend):
     def device(
         cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
     ) -> Device[Any]:
+        if not hasattr(cls, "inner"):
+            reason = f"{cls.__name__} is around no backend yet"
+            raise BackendMismatch(explain("device", [reason], hint=f"write {cls.__name__}[NdArray].device()"))
         return cls.wrap_device(cls.inner.device(which, float_dtype=float_dtype, int_dtype=int_dtype))
 
     @classmethod

@@ -48,8 +48,7 @@ class Backend(Required):
         """
         size = a.shape[dim]
         if size == 0:
-            ones = cls.add(cls.sum_dims(a, (dim,)), 1)
-            return ones
+            return cls.add(cls.sum_dims(a, (dim,)), 1)
         while size > 1:
             half = size // 2
             product = cls.mul(_part(cls, a, dim, 0, half), _part(cls, a, dim, half, 2 * half))

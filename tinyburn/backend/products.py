@@ -27,6 +27,7 @@ def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
     """``a`` where ``out``, which is 0 or more, is above 0: a product with its sign is faster than a mask."""
     result = np.sign(out, order="C")
     result *= a
+    result += 0.0  # -0.0 + 0.0 is 0.0, which prints better
     return _zero_where(result, out)
 
 

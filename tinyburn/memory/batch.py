@@ -15,6 +15,7 @@ from tinyburn.text import amount, table
 from .errors import JobError
 from .lines import Candidate, Run, candidates_of, read_run
 from .measure import Job
+from .payload import is_count
 from .plan import run_on_shapes, shapes_device
 
 __all__ = ["BatchPlan", "Candidate", "max_batch_size"]
@@ -110,16 +111,15 @@ def max_batch_size(
 
 def _check(available: int, reserve: int, formula_at: Sequence[int], at_most: int) -> None:
     """Raises ConfigError, with every reason."""
-    low, high = formula_at
+    given = {"available_bytes": available, "reserve_bytes": reserve, "at_most": at_most}
     reasons = [
-        f"{name} is {value}, below 0"
-        for name, value in (("available_bytes", available), ("reserve_bytes", reserve))
-        if value < 0
+        f"{name} is {value!r}, not a whole number of 0 or more" for name, value in given.items() if not is_count(value)
     ]
-    if min(low, high) < 1 or low == high:
-        reasons.append(f"formula_at is {tuple(formula_at)}; a line needs two batch sizes of 1 or more")
-    if at_most < 1:
-        reasons.append(f"at_most is {at_most}, and must be 1 or more")
+    pair = formula_at if isinstance(formula_at, tuple | list) else ()
+    if len(pair) != 2 or not all(is_count(batch) and batch for batch in pair) or pair[0] == pair[1]:
+        reasons.append(f"formula_at is {formula_at!r}; a line needs two batch sizes of 1 or more")
+    if at_most == 0:
+        reasons.append("at_most is 0, and must be 1 or more")
     if reasons:
         raise ConfigError(explain(_ASKED, reasons))
 

@@ -10,8 +10,11 @@ from tinyburn.autodiff import Gradients
 from tinyburn.backend import Category, Device, EventLog, Traced
 from tinyburn.module import Module
 from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import check_device
+from tinyburn.tensor.errors import explain
 from tinyburn.text import amount, table
 
+from .errors import JobError
 from .extras import How, NodeCounter, Row, cached_bytes, read_extras
 from .timeline import SETUP, moments
 
@@ -65,6 +68,7 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
         count_nodes: also count the graph's nodes at the peak, for the ``metadata`` row. Which moment is the peak is
             known only later, so they are counted at each new maximum: that makes the run many times slower.
     """
+    check_device("memory.measure", device)
     traced = traced_device(device)
     log = find_log(traced)
     counts = _NodesAtPeak(log) if count_nodes else None
@@ -78,6 +82,9 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
 
 def finish(log: EventLog, result: Any) -> None:
     """The last moment of a job: what it returns becomes its output."""
+    if not log.events and tensors_in(result):
+        hint = "make the model and the data on the job's own argument, not on a device from outside"
+        raise JobError(explain("the job", ["it made nothing on the device that it was handed"], hint=hint))
     log.phase = "end"
     log.op("return", "", [])  # so that what is alive at the end is a moment of its own
     for tensor in tensors_in(result):

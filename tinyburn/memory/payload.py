@@ -34,10 +34,10 @@ def tensor_payload_bytes(shape: Shape, scalar_bytes: int | str) -> int:
     reasons = [
         f"dim {dim} is {size!r}, not a whole number of 0 or more"
         for dim, size in enumerate(shape)
-        if not _is_count(size)
+        if not is_count(size)
     ]
     size = SCALAR_BYTES.get(scalar_bytes) if isinstance(scalar_bytes, str) else scalar_bytes
-    if not _is_count(size) or not size:
+    if not is_count(size) or not size:
         names = ", ".join(SCALAR_BYTES)
         reasons.append(f"scalar_bytes is {scalar_bytes!r}, neither a whole number of 1 or more nor one of {names}")
     if reasons or size is None:
@@ -45,5 +45,6 @@ def tensor_payload_bytes(shape: Shape, scalar_bytes: int | str) -> int:
     return prod(shape) * size
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
+    """Whether something is a whole number of 0 or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

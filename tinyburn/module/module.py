@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
+from tinyburn.tensor.errors import ConfigError, explain
 from tinyburn.tensor.scope import enter, leave
 
 from .display import module_repr
@@ -63,10 +64,10 @@ class Module:
 
         def replace(param: AnyParam) -> AnyParam:
             if param.id not in done:
-                done[param.id] = mapper(paths[param.id], param)
+                done[param.id] = _checked(mapper(paths[param.id], param), paths[param.id])
             return done[param.id]
 
-        made: M = _copied(self, replace)
+        made: M = _copied(self, replace, {})
         return made
 
     # What is made of it
@@ -121,19 +122,28 @@ def _walk(module: Module, prefix: str) -> Iterator[tuple[str, AnyParam]]:
             yield prefix + name, child
 
 
-def _copied(value: Any, replace: Callable[[AnyParam], AnyParam]) -> Any:
-    """A copy of a module, or of a container of modules, with every parameter replaced."""
+def _copied(value: Any, replace: Callable[[AnyParam], AnyParam], made: dict[Module, Module]) -> Any:
+    """A copy of a module, or of a container of modules, with every parameter replaced; a shared module stays shared."""
     if isinstance(value, Param):
         return replace(value)
     if isinstance(value, Module):
-        made = copy.copy(value)
-        vars(made).update({name: _copied(item, replace) for name, item in vars(value).items()})
-        return made
+        if value not in made:
+            made[value] = twin = copy.copy(value)
+            vars(twin).update({name: _copied(item, replace, made) for name, item in vars(value).items()})
+        return made[value]
     if isinstance(value, list | tuple):
-        return type(value)([_copied(item, replace) for item in value])
+        items = [_copied(item, replace, made) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, dict):
-        return {key: _copied(item, replace) for key, item in value.items()}
+        return type(value)((key, _copied(item, replace, made)) for key, item in value.items())
     return value
+
+
+def _checked(made: object, path: str) -> AnyParam:
+    if isinstance(made, Param):
+        return made
+    reason = f"the mapper returned {type(made).__name__} for {path}, and not a Param"
+    raise ConfigError(explain("map", [reason], hint="return the parameter itself to leave it as it is"))
 
 
 def _moved(param: AnyParam, device: Device[Any]) -> AnyParam:

@@ -55,6 +55,10 @@ class Param(Generic[B, D]):
         tensor: Any = self._tensor
         return Param(tensor.inner(), self.id)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Param[B, D]:
+        """A parameter of its own, with the same values: training one of the two leaves the other as it is."""
+        return Param.from_tensor(self._tensor.detach())
+
     def __repr__(self) -> str:
         return f"Param({self._tensor.shape}, {self._tensor.dtype})"
 

@@ -9,6 +9,7 @@ from tinyburn.backend import Device
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import ShapeError, Tensor
+from tinyburn.tensor.checks import check_tensor
 from tinyburn.tensor.errors import explain
 
 
@@ -51,6 +52,7 @@ class Linear(Module):
         return product if self.bias is None else product + self.bias.val().unsqueeze(x.rank)
 
     def _check(self, x: Tensor[Any, Any]) -> None:
+        check_tensor("Linear", x)
         reasons = []
         if x.rank < 2:
             reasons.append(f"the input has rank {x.rank}; a batch has rank 2 or more")

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 from tinyburn.backend import Backend
 from tinyburn.module import Module
 from tinyburn.tensor import D1, ConfigError, ShapeError, Tensor
+from tinyburn.tensor.checks import check_tensor
 from tinyburn.tensor.errors import explain
 
 B = TypeVar("B", bound=Backend)
@@ -32,6 +33,8 @@ class MseLoss(Module):
 
 def check_same_shape(name: str, prediction: Tensor[B, D], target: Tensor[B, D]) -> None:
     """Raises ShapeError unless a prediction and its target have one shape."""
+    check_tensor(name, prediction)
+    check_tensor(name, target)
     if prediction.shape != target.shape:
         given = {"prediction": prediction.shape, "target": target.shape}
         hint = "give the target the prediction's shape, with reshape(...) or unsqueeze_dim(...)"

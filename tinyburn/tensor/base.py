@@ -99,4 +99,4 @@ class TensorBase(Generic[B, D, K]):
 _LETTERS = {"float": "f", "int": "iu", "bool": "b", "number": "fiu"}
 
 # The binary ops that truth values have too: the others are arithmetic or need an order.
-_BOOL_OPS = {"equal", "not_equal", "mask_where", "slice_assign"}
+_BOOL_OPS = {"equal", "not_equal", "mask_where"}

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 def check_operands(op: str, a: AnyTensor, b: AnyTensor, *, dtype: bool = True, shapes: bool = True) -> None:
     """Raises one error with every reason why two tensors cannot meet in ``op``; returns if they can."""
+    check_tensor(op, a)
+    check_tensor(op, b)
     failures = _placement(a, b)
     if dtype and a.primitive.dtype != b.primitive.dtype:
         reason = f"the dtypes differ: {a.dtype} and {b.dtype}, and tinyburn never converts silently"
@@ -67,6 +69,13 @@ def _shape_hint(a: Shape, b: Shape) -> str | None:
         return f"give the {side} tensor rank {len(long)} with unsqueeze_dim(dim) or reshape(...)"
     call = "unsqueeze()" if len(long) == len(short) + 1 else f"unsqueeze({len(long)})"
     return f"write {call} on the {side} tensor, which gives it shape {padded}"
+
+
+def check_tensor(op: str, value: object) -> None:
+    """Raises DTypeMismatch for something that is not a tensor."""
+    if not hasattr(value, "primitive"):
+        reason = f"{type(value).__name__} is not a tensor"
+        raise DTypeMismatch(explain(op, [reason], hint="make it one with Tensor.from_data(...)"))
 
 
 def check_device(op: str, device: object) -> None:
@@ -116,7 +125,7 @@ def check_range(op: str, value: int, dtype: np.dtype[Any]) -> int:
 def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:
     """The error for an op that its tensor's kind does not have."""
     hint = {"float": ".float()", "int": ".int()", "bool": ".bool()", "number": ".int() or .float()"}[wanted]
-    reason = f"{op} takes a {wanted} tensor"
+    reason = f"{op} takes {'an' if wanted == 'int' else 'a'} {wanted} tensor"
     return DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint=f"convert it with {hint}"))
 
 

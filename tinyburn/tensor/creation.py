@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
 from .base import B, D, K, TensorBase
 from .checks import check_device, check_range
 from .data import TensorData, host_array
-from .distribution import AnyDistribution
+from .distribution import AnyDistribution, Bernoulli, Normal, Uniform
 from .dtype import Bool, DType, Float, Int, to_dtype
-from .errors import DTypeMismatch, ShapeError, explain
+from .errors import ConfigError, DTypeMismatch, ShapeError, explain
 from .shape import D1, D2, D3, D4, MAX_RANK, Shape
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Creation(TensorBase[B, D, K]):
         numbers have no format of their own. An array or TensorData has one, and keeps it, unless ``dtype`` is given.
         """
         check_device("from_data", device)
+        if isinstance(data, TensorBase):
+            data = cast("Tensor[Any, Any, Any]", data).into_data()
         values = host_array(data, dtype)
         has_dtype = dtype is not None or isinstance(data, np.ndarray | np.generic | TensorData)
         if not has_dtype and (values.dtype.kind != "b" or not values.size):
@@ -102,6 +105,9 @@ class Creation(TensorBase[B, D, K]):
     ) -> Tensor[Any, Any]:
         """Independent draws from a distribution, by the device's own generator; see ``device.seed``."""
         check_device("random", device)
+        if not isinstance(distribution, Normal | Uniform | Bernoulli):
+            reason = f"{distribution!r} is not a distribution"
+            raise ConfigError(explain("random", [reason], hint="make one, as in Distribution.Normal(0.0, 1.0)"))
         target = to_dtype(dtype) if dtype else device.float_dtype
         if target.kind is not Float:
             raise DTypeMismatch(
@@ -164,12 +170,14 @@ def _checked_shape(op: str, shape: Shape) -> Shape:
 def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str | None) -> Tensor[Any, Any, Any]:
     check_device(op, device)
     target = to_dtype(dtype) if dtype else device.float_dtype
-    number = _as_kind(op, value, target)
+    number = _as_number(op, value, target)
     return _tensor(device.backend.full(_checked_shape(op, shape), number, target, device), device)
 
 
-def _as_kind(op: str, value: float, dtype: DType) -> float | int:
+def _as_number(op: str, value: float, dtype: DType) -> float | int:
     """A Python number as one of a dtype; raises DTypeMismatch where it would change."""
+    if not isinstance(value, Real | np.bool_):
+        raise DTypeMismatch(explain(op, [f"{value!r} is not a number"]))
     if dtype.kind is Float:
         return float(value)
     if not math.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):

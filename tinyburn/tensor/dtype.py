@@ -56,7 +56,7 @@ DTYPES = {np.dtype(member.value): member for member in DType}
 
 def to_dtype(name: str) -> DType:
     """The member called ``name``. Raises DTypeMismatch, which lists the names, for any other."""
-    if name in DType.__members__.values():
+    if isinstance(name, str) and name in DType.__members__.values():
         return DType(name)
     known = ", ".join(DType)
     raise DTypeMismatch(explain(f"dtype {name!r}", ["tinyburn has no such dtype"], hint=f"use one of {known}"))

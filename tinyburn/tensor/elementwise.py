@@ -220,14 +220,17 @@ class Elementwise(TensorBase[B, D, K]):
         """True where a mask is False."""
         return self._new(self.device.backend.bool_not(self._of_kind("bool_not", "bool")))
 
+    __invert__ = bool_not
+
     # Masks
 
     def mask_where(self, mask: Tensor[B, D, Bool], value: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """``value`` where the mask is True, else this tensor."""
+        chosen = self._mask("mask_where", mask)
         other = self._operand("mask_where", value)
         if isinstance(value, TensorBase):
             checks.check_operands("mask_where", mask, value, dtype=False)
-        return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_where", mask), other))
+        return self._new(self.device.backend.mask_where(self.primitive, chosen, other))
 
     def mask_fill(self, mask: Tensor[B, D, Bool], value: float) -> Tensor[B, D, K]:
         """One number where the mask is True, else this tensor."""
@@ -240,8 +243,6 @@ class Elementwise(TensorBase[B, D, K]):
         return self._operand(op, other)
 
     def _mask(self, op: str, mask: Tensor[B, D, Bool]) -> Any:
-        if not isinstance(mask, TensorBase):
-            raise checks.reject_operand(op, self, mask)
         checks.check_operands(op, self, mask, dtype=False)
         return mask._of_kind(op, "bool")
 

@@ -49,8 +49,10 @@ def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
 def _bounded_slice(op: str, part: slice, dim: int, size: int) -> slice:
     try:
         start, stop, step = part.indices(size)
-    except (TypeError, ValueError):
+    except TypeError:
         raise ShapeError(explain(op, [f"the bounds and the step of {part} are not whole numbers"])) from None
+    except ValueError:
+        raise ShapeError(explain(op, [f"the step of dim {dim} is 0"])) from None
     if step < 1:
         raise ShapeError(explain(op, [f"the step {step} of dim {dim} is not positive"]))
     return slice(start, max(start, stop), step)

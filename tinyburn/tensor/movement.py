@@ -169,21 +169,23 @@ class Movement(TensorBase[B, D, K]):
 
     def slice_assign(self, index: Index, values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with the part at ``index`` replaced by ``values``, which must have that part's shape."""
+        checks.check_operands("slice_assign", self, values, shapes=False)
         parts = parse_index("slice_assign", index, self.shape)
         wanted = tuple(len(range(*part.indices(size))) for part, size in zip(parts, self.shape, strict=True))
-        checks.check_operands("slice_assign", self, values, shapes=False)
         if values.shape != wanted:
             raise ShapeError(explain("slice_assign", [f"the values have shape {values.shape}, the part has {wanted}"]))
         return self._new(self.device.backend.slice_assign(self.primitive, parts, values.primitive))
 
     def gather(self, dim: int, indices: Tensor[B, D, Int]) -> Tensor[B, D, K]:
         """One element for each index: ``out[i][j] = x[indices[i][j]][j]`` for dim 0."""
+        checks.check_operands("gather", self, indices, dtype=False, shapes=False)
         place = self._check_indices("gather", dim, indices, indices.shape)
         return self._new(self.device.backend.gather(self.primitive, place, indices.primitive))
 
     def scatter(self, dim: int, indices: Tensor[B, D, Int], values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with ``values`` added where `gather` would read; an index that comes twice adds twice."""
         checks.check_operands("scatter", self, values, shapes=False)
+        checks.check_operands("scatter", self, indices, dtype=False, shapes=False)
         place = self._check_indices("scatter", dim, indices, values.shape)
         return self._new(self.device.backend.scatter(self.primitive, place, indices.primitive, values.primitive))
 
@@ -202,6 +204,7 @@ class Movement(TensorBase[B, D, K]):
         return self._new(self.device.backend.select_assign(self.primitive, place, indices.primitive, values.primitive))
 
     def _check_list(self, op: str, dim: int, indices: Tensor[B, D1, Int]) -> int:
+        checks.check_operands(op, self, indices, dtype=False, shapes=False)
         place = normalize_dim(op, dim, self.shape)
         if indices.rank != 1:
             reason = f"the indices have rank {indices.rank}; they must be one list, of rank 1"
@@ -225,7 +228,6 @@ class Movement(TensorBase[B, D, K]):
 
     def _check_range(self, op: str, dim: int, indices: Tensor[B, Any, Int]) -> None:
         """Indices are Int, live where the tensor lives, and are within the dim."""
-        checks.check_operands(op, self, indices, dtype=False, shapes=False)
         array = indices._of_kind(op, "int")
         bounds = self.device.backend.index_bounds(array)
         if bounds and not 0 <= bounds[0] <= bounds[1] < self.shape[dim]:

@@ -142,6 +142,11 @@ class Reduction(TensorBase[B, D, K]):
 
     __matmul__ = matmul
 
+    if not TYPE_CHECKING:  # a checker would think that anything can stand on the left
+
+        def __rmatmul__(self, other: object) -> Any:
+            raise checks.reject_operand("matmul", self, other)
+
     def _dims(self, op: str, dim: int) -> tuple[int]:
         found = normalize_dim(op, dim, self.shape)
         self._not_empty(op, (found,))

@@ -65,14 +65,16 @@ def broadcast_conflicts(a: Shape, b: Shape) -> list[str]:
 def normalize_dim(op: str, dim: int, shape: Shape) -> int:
     """Counts a negative dim from the end. Raises ShapeError for one that does not exist."""
     rank = len(shape)
-    if not isinstance(dim, int) or not -rank <= dim < rank:
+    if isinstance(dim, bool) or not hasattr(dim, "__index__") or not -rank <= index(dim) < rank:
         reason = f"dim {dim!r} does not exist in a tensor of rank {rank}"
         raise ShapeError(explain(op, [reason], given={"shape": shape}, hint=f"use a dim from {-rank} to {rank - 1}"))
-    return dim % rank
+    return index(dim) % rank
 
 
 def normalize_dims(op: str, dims: Sequence[int], shape: Shape) -> tuple[int, ...]:
     """Like `normalize_dim` for several dims, which must differ."""
+    if not isinstance(dims, tuple | list):
+        raise ShapeError(explain(op, [f"{dims!r} is not a tuple of dims"], hint="write (0,) for one dim"))
     found = tuple(normalize_dim(op, dim, shape) for dim in dims)
     if len(set(found)) != len(found):
         raise ShapeError(explain(op, [f"a dim is named twice in {tuple(dims)}"], given={"shape": shape}))

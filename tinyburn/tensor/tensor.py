@@ -73,8 +73,17 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def __bool__(self) -> bool:
         return bool(self.into_scalar())
 
+    def __float__(self) -> float:
+        return float(self.into_scalar())
+
+    def __int__(self) -> int:
+        return int(self.into_scalar())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.into_scalar(), spec) if spec else repr(self)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if not self.backend.on_host:
+        if self.backend.has_values and not self.backend.on_host:
             reason = f"the values are on {self.device}, and no copy between devices happens silently"
             raise BackendMismatch(
                 explain("conversion to a NumPy array", [reason], hint="call .into_data() or .to_numpy()")
@@ -120,7 +129,8 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             GraphError: the tensor is the result of tracked operations; call ``detach()`` first.
         """
         if self.primitive.dtype.kind != "f":
-            raise checks.reject_dtype("require_grad", self, "float")
+            reason = f"only float tensors have gradients; this one is {self.kind.__name__}, as labels and masks are"
+            raise DTypeMismatch(explain("require_grad", [reason], given={"tensor": checks.describe(self)}))
         return self._new(self._autodiff("require_grad").require_grad(self.primitive))
 
     @property
@@ -176,11 +186,11 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     def grad(self: Tensor[Autodiff[IB, Any], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
         """This leaf's gradient, on the inner backend; None if it was not tracked or not reached."""
-        return cast("Tensor[IB, D, K] | None", grads.get(self))
+        return cast("Tensor[IB, D, K] | None", _gradients("grad", grads).get(self))
 
     def grad_remove(self: Tensor[Autodiff[IB, Any], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
         """Like `grad`, and takes it out of ``grads``, so that its memory can go."""
-        return cast("Tensor[IB, D, K] | None", grads.remove(self))
+        return cast("Tensor[IB, D, K] | None", _gradients("grad_remove", grads).remove(self))
 
     def _decorated(self, op: str) -> Any:
         if not self.backend.is_decorator:
@@ -196,3 +206,10 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             hint = f"make the device with Autodiff[{name}].device()"
             raise BackendMismatch(explain(op, [reason], given={"tensor": checks.describe(self)}, hint=hint))
         return self.backend
+
+
+def _gradients(op: str, value: Any) -> Any:
+    if not hasattr(value, "of_node"):
+        reason = f"{type(value).__name__} holds no gradients"
+        raise DTypeMismatch(explain(op, [reason], hint="hand it what backward() returns"))
+    return value

@@ -131,9 +131,10 @@ def recomputable(history: History) -> list[int]:
 
 
 def is_memory_bound(history: History, record: Record) -> bool:
-    """Whether a forward operation made it from other tensors, and cheaply."""
-    is_forward = record.made >= 0 and not history.is_backward(record.made)
-    return is_forward and bool(history.operands(record.made)) and history.op_name(record.made) not in COMPUTE_BOUND
+    """Whether a forward operation made it from other tensors, and cheaply. A parameter is where a graph begins."""
+    if record.made < 0 or history.steps[record.made].phase != "forward" or record.categories & _STATE:
+        return False
+    return bool(history.operands(record.made)) and history.op_name(record.made) not in COMPUTE_BOUND
 
 
 def recomputed(history: History, chosen: list[int]) -> list[Life]:
