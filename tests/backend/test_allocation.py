@@ -52,6 +52,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "select": lambda: NdArray.select(A, 0, ROWS),
     "select_assign": lambda: NdArray.select_assign(A, 0, ROWS, B),
 }
+NUMBERS: dict[str, tuple[float, ...]] = {"scaled_mul": (1.5,)}
+"""What an operation takes after its tensors, where it has no call of its own above."""
 EXCEPTIONS = {"erf": "it goes through a Python iterator, number by number, and each is an object for a moment"}
 
 
@@ -74,7 +76,7 @@ def _call(name: str, a: Any, b: Any) -> Callable[[], Any]:
     if name in CALLS:
         return CALLS[name]
     operands = (a, b)[: len(OPERATIONS[name].tensors)]
-    return lambda: getattr(NdArray, name)(*operands)
+    return lambda: getattr(NdArray, name)(*operands, *NUMBERS.get(name, ()))
 
 
 NATIVE = [name for name in OPERATIONS if not composed_by(NdArray, name)]

@@ -69,7 +69,7 @@ def test_title_of_the_document() -> None:
     """Both numbers are those of design.md; the second peak is that of a plan."""
     need = plan(sized(training_step, d_in=512, d_out=256), 16127).peak_bytes
     assert batch(document()).title == (
-        f"10 837 samples fit in {amount(BUDGET)}; the formula says 16 127, which needs {amount(need)}"
+        f"13 004 samples fit in {amount(BUDGET)}; the formula says 16 127, which needs {amount(need)}"
     )
 
 

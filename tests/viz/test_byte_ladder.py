@@ -29,14 +29,14 @@ def test_two_backends() -> None:
     metadata = real[3][1]
     assert int(metadata.replace(" ", "")) > 0
     assert [row[1:] for row in real] == [
-        *[("1 688", "measured"), ("0", "measured"), ("", "not measured"), (metadata, "measured")],
+        *[("1 432", "measured"), ("0", "measured"), ("", "not measured"), (metadata, "measured")],
         *[("144", "measured"), ("0", "measured"), ("", "not measured")],
     ]
     assert [row[1:] for row in simulated] == [
-        *[("1 688", "simulated"), ("", "not measured"), ("", "not measured"), (metadata, "simulated")],
+        *[("1 432", "simulated"), ("", "not measured"), ("", "not measured"), (metadata, "simulated")],
         *[("144", "simulated"), ("0", "simulated"), ("", "not measured")],
     ]
-    assert picture.title == "Payload 1 688 B on every backend; 5 of 14 amounts were not measured"
+    assert picture.title == "Payload 1 432 B on every backend; 5 of 14 amounts were not measured"
     assert_readable(picture)
 
 
@@ -53,8 +53,8 @@ def test_reserved_is_the_sum_of_three() -> None:
     report = measured()
     rows = (Row("padding", 12, "measured"), Row("cached", 300, "measured"), *report.rows[2:])
     found = {row.name: row for row in rungs(replace(report, rows=rows))}
-    assert found["reserved"] == Row("reserved", 1688 + 12 + 300, "measured")
-    assert found["payload"] == Row("payload", 1688, "measured")
+    assert found["reserved"] == Row("reserved", 1432 + 12 + 300, "measured")
+    assert found["payload"] == Row("payload", 1432, "measured")
 
 
 def test_a_reserve_that_was_measured_is_taken_as_it_is() -> None:
@@ -65,16 +65,16 @@ def test_a_reserve_that_was_measured_is_taken_as_it_is() -> None:
 
 def test_one_report_and_titles() -> None:
     picture = byte_ladder(measured())
-    assert picture.title == "Payload 1 688 B; 2 of 7 amounts were not measured"
-    assert byte_ladder(measured(count_nodes=False)).title == "Payload 1 688 B; 3 of 7 amounts were not measured"
+    assert picture.title == "Payload 1 432 B; 2 of 7 amounts were not measured"
+    assert byte_ladder(measured(count_nodes=False)).title == "Payload 1 432 B; 3 of 7 amounts were not measured"
     full = replace(measured(), rows=tuple(Row(name, 1, "measured") for name in RUNGS[1:]))
-    assert byte_ladder(full).title == "Payload 1 688 B; all 7 amounts are known"
+    assert byte_ladder(full).title == "Payload 1 432 B; all 7 amounts are known"
 
 
 def test_payloads_that_differ_are_all_told() -> None:
     other = measure(train_mlp, Autodiff[NdArray].device(), 16)
     title = byte_ladder({"a": measured(), "b": other}).title
-    assert title.startswith(f"Payload 1 688 B on a, {amount(other.peak_bytes)} on b; ")
+    assert title.startswith(f"Payload 1 432 B on a, {amount(other.peak_bytes)} on b; ")
 
 
 def test_no_report() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tinyburn.backend import Category, EventLog
-from tinyburn.memory.timeline import SETUP, Step, Totals, moments
+from tinyburn.memory.timeline import SETUP, Step, Totals, moments, walk
 
 MAX_COLUMNS = 240  # with more operations, runs of them share a column
 MAX_PHASES = 60  # that are told apart
@@ -55,12 +55,13 @@ def columns_of(log: EventLog) -> list[Column]:
     category, since a save or a gradient is noted after the allocation.
     """
     columns: list[Column] = []
-    for _, step, totals in moments(log):
+    counted = {number for number, _, _ in moments(log)}
+    for number, (_, step, totals) in enumerate(walk(log)):
         has_gradient = totals[Category.GRADIENT] > 0
         if not columns or step is not columns[-1].step:
-            number = columns[-1].last + 1 if columns else int(step is not SETUP)
-            columns.append(Column(number, number, step, totals, has_gradient))
-        elif sum(totals) >= columns[-1].total:
+            place = columns[-1].last + 1 if columns else int(step is not SETUP)
+            columns.append(Column(place, place, step, totals, has_gradient))
+        elif number in counted and sum(totals) >= columns[-1].total:
             columns[-1] = replace(columns[-1], totals=totals, has_gradient=has_gradient or columns[-1].has_gradient)
         elif has_gradient and not columns[-1].has_gradient:
             columns[-1] = replace(columns[-1], has_gradient=True)

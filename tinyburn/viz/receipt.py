@@ -114,9 +114,8 @@ def truth_gap(ledger: int, truth: int | None, because: str) -> str:
     if not gap:
         return "No gap: it counts the same to the byte."
     if 0 < abs(gap) <= 64:
-        return (
-            f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}: an allocator asks for a byte where an array is empty."
-        )
+        change = f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}"
+        return f"{change}: NumPy asks for some bytes for a number, or where an array is empty."
     if gap > 0:
         return f"{amount(gap)} more: it also counts what is no tensor data, such as Python's own objects."
     return f"{amount(-gap)} less: it did not see every buffer, or it did not look at the moment of the peak."
