@@ -103,6 +103,7 @@ class Segment:
         if not output.primitive.is_tracked or output.shape != g.shape:
             raise _changed()
         root: Node = output.primitive.node
+        del output  # its buffer is not needed on the way back
         order = backward_order(root, self.before)
         for node, part in walk(order, {root: g}, self.device.backend.inner, False, None, self.before).items():
             outer = self._outside(node)

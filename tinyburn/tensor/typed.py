@@ -30,7 +30,7 @@ class TypedTensor(types.GenericAlias):
 
         def make(*args: Any, **options: Any) -> Tensor[Any, Any, Any]:
             if name == "from_data" and kind in (Int, Bool) and len(args) < 3:
-                device = options["device"] if "device" in options else args[-1]
+                device = options["device"] if "device" in options else list(args)[-1]
                 check_device(name, device)
                 options.setdefault("dtype", device.int_dtype if kind is Int else "bool")
             return _checked(name, found(*args, **options), backend, rank, kind)
