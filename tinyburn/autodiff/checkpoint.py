@@ -15,7 +15,7 @@ from tinyburn.tensor.checks import check_operands
 from tinyburn.tensor.errors import explain
 
 from .engine import backward_order, walk
-from .graph import LEAF, Edge, GraphArray, Node, attach_node, latest_number
+from .graph import Edge, GraphArray, LeafNode, Node, attach_node, latest_number
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 
@@ -77,7 +77,7 @@ class Segment:
         arrays = [GraphArray(primitive) for primitive in self.primitives]
         for array, outer in zip(arrays, self.outer, strict=True):
             if outer is not None:
-                array.node, array.is_tracked = Node(LEAF, (), [], array, outer.path), True
+                array.node, array.is_tracked = LeafNode(array, outer.path), True
         self.leaves = [array.node for array in arrays]
         output = self.function(*[Tensor(array, self.device) for array in arrays])
         if not isinstance(output, Tensor) or output.device != self.device:

@@ -18,7 +18,7 @@ from tinyburn.tensor.scope import current_path
 from .compiled import CompiledRule, compile_rules
 from .engine import run_backward
 from .gradients import Gradients
-from .graph import LEAF, Edge, GraphArray, Node, attach_node, expect_calls
+from .graph import Edge, GraphArray, LeafNode, attach_node, expect_calls
 from .recipe import Recipe
 from .strategy import NoCheckpointing
 
@@ -77,7 +77,7 @@ class Autodiff(Decorator, Generic[IB, S]):
     def require_grad(a: Any) -> GraphArray:
         """A leaf with the same values. Raises GraphError for the result of a tracked operation."""
         if not a.is_tracked:
-            return GraphArray(a.primitive, Node(LEAF, (), [], a, current_path()))
+            return GraphArray(a.primitive, LeafNode(a, current_path()))
         if not a.node.is_leaf:
             reason = f"the tensor is the result of {a.node.op}, so its gradient goes on to what it was made from"
             raise GraphError(explain("require_grad", [reason], hint="cut it off first, with .detach().require_grad()"))
@@ -92,7 +92,7 @@ class Autodiff(Decorator, Generic[IB, S]):
     def note(cls, a: Any, event: str, detail: str = "") -> None:
         """Passes it on, and remembers which leaves are parameters: the pictures tell them from tracked inputs."""
         if event == "parameter" and a.is_tracked:
-            a.node.is_parameter = True
+            a.node.become_parameter()
         super().note(a, event, detail)
 
     @classmethod
@@ -111,18 +111,19 @@ def _recorded(name: str, rules: list[tuple[int, CompiledRule]], inner: type[Back
     def apply(*arguments: Any) -> GraphArray:
         values = [x.primitive if type(x) is GraphArray else x for x in arguments]
         result = GraphArray(compute(*values))
-        if not keeps_all:
+        if keeps_all:
+            values.append(result.primitive)
+        else:
             values = [x.recipe or x.primitive if type(x) is GraphArray else x for x in arguments]
-        values.append(Recipe(compute, values.copy(), inner.observed) if recomputes else result.primitive)
+            values.append(Recipe(compute, values.copy(), inner.observed) if recomputes else result.primitive)
         edges: list[Edge] = []
         for place, rule in rules:
             operand = arguments[place]
             if type(operand) is GraphArray and operand.is_tracked:
                 edges.append((operand.node, rule, rule.save(values)))  # type: ignore[arg-type]  # tracked: a node
         if edges and result.dtype.kind == "f":
-            if recomputes:
-                result.recipe = values[-1]
             if not keeps_all:
+                result.recipe = values[-1] if recomputes else None
                 expect_calls(edges)
             attach_node(result, name, arguments, edges, inner)
         return result

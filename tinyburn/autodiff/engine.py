@@ -56,11 +56,9 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
     Raises GraphError if an earlier backward pass has used one of them up.
     """
     found = {root: None}  # a dict, because it keeps the order of discovery
-    stack = [root]
+    stack = [root] if root.number > after else []
     while stack:
         node = stack.pop()
-        if node.number <= after:
-            continue
         if node.edges is None:
             reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
             hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
@@ -68,7 +66,8 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
         for parent, _, _ in node.edges:
             if parent not in found:
                 found[parent] = None
-                stack.append(parent)
+                if parent.op is not LEAF and parent.number > after:
+                    stack.append(parent)
     return sorted(found, key=_number, reverse=True)
 
 
@@ -128,7 +127,7 @@ def _apply(
         part = rule.gradient(g, saved, parent)
         if part.primitive.shape != parent.shape:
             part = sum_to(part, parent.shape)
-        if listener is not None and not retain_graph:
+        if listener is not None:
             note_all(listener, "release", node, rule.buffers(saved))
         del saved  # its last use: the buffers go now, before the next rule allocates
         if flow is not None:
@@ -147,7 +146,7 @@ def _apply_observed(
     inner.note(g.primitive, "phase", f"backward {node.op}")
     token = enter(node.path)
     try:
-        _apply(node, g, pending, inner, retain_graph, flow)
+        _apply(node, g, pending, None if retain_graph else inner, retain_graph, flow)
     finally:
         leave(token)
 

@@ -37,12 +37,11 @@ class Node:
             a backward pass has used them up.
         shape, dtype: of the result, since the result itself is not kept.
         path: the module that the operation ran in.
-        is_parameter: whether it is the leaf of a `Param`.
         number: counts all nodes in the order in which they are made. Parents are made before children, so a walk by
             falling number meets children first.
     """
 
-    __slots__ = ("__weakref__", "arguments", "dtype", "edges", "is_parameter", "number", "op", "path", "shape")
+    __slots__ = ("__weakref__", "arguments", "dtype", "edges", "number", "op", "path", "shape")
 
     def __init__(
         self, op: str, arguments: tuple[Any, ...], edges: list[Edge] | None, like: GraphArray, path: str
@@ -53,8 +52,12 @@ class Node:
         self.shape: Shape = like.shape
         self.dtype: np.dtype[Any] = like.dtype
         self.path = path
-        self.is_parameter = False
         self.number = next(_numbers)
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is the leaf of a `Param`."""
+        return False
 
     @property
     def is_leaf(self) -> bool:
@@ -73,6 +76,25 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name})"
+
+
+class LeafNode(Node):
+    """Where gradients end: a tensor made with ``require_grad()``."""
+
+    __slots__ = ("_is_parameter",)
+
+    def __init__(self, array: GraphArray, path: str) -> None:
+        super().__init__(LEAF, (), [], array, path)
+        self._is_parameter = False
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is the leaf of a `Param`."""
+        return self._is_parameter
+
+    def become_parameter(self) -> None:
+        """A `Param` has been made of the tensor."""
+        self._is_parameter = True
 
 
 class WatchedNode(Node):
@@ -112,11 +134,10 @@ class GraphArray:
         self.shape = primitive.shape
         self.dtype = primitive.dtype
 
-    def as_argument(self) -> Node:
-        """The node that stands for this tensor in the graph. A constant gets one when a tracked operation first
-        uses it; it says what was there and keeps no buffer."""
-        if self.node is None:
-            self.node = Node(CONSTANT, (), None, self, "")
+    def as_constant(self) -> Node:
+        """The node of a constant, made when a tracked operation first uses it; it says what was there and keeps no
+        buffer."""
+        self.node = Node(CONSTANT, (), None, self, "")
         return self.node
 
 
@@ -124,12 +145,13 @@ def attach_node(
     result: GraphArray, op: str, arguments: tuple[Any, ...], edges: list[Edge], inner: type[Backend]
 ) -> None:
     """Makes a result tracked: gives it the node of the operation that it came from."""
-    nodes = tuple([x.as_argument() if type(x) is GraphArray else x for x in arguments])
-    make = WatchedNode if inner.observed else Node
-    result.node = node = make(op, nodes, edges, result, current_path())
+    nodes = tuple([x.node or x.as_constant() if type(x) is GraphArray else x for x in arguments])
     result.is_tracked = True
-    if isinstance(node, WatchedNode):
-        node.watch(inner)
+    if inner.observed:
+        result.node = watched = WatchedNode(op, nodes, edges, result, current_path())
+        watched.watch(inner)
+    else:
+        result.node = Node(op, nodes, edges, result, current_path())
 
 
 def latest_number() -> int:

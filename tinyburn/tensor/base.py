@@ -68,8 +68,9 @@ class TensorBase(Generic[B, D, K]):
 
     def _new(self, primitive: Array) -> Tensor[B, Any, Any]:
         """A tensor of the same device around another primitive."""
-        make: Any = self.__class__
-        tensor: Tensor[B, Any, Any] = make(primitive, self.device)
+        tensor: Tensor[B, Any, Any] = _allocate(self.__class__)  # a call of the class takes twice as long
+        tensor.primitive = primitive
+        tensor.device = self.device
         return tensor
 
     def _operand(self, op: str, other: Any) -> Operand:
@@ -94,6 +95,8 @@ class TensorBase(Generic[B, D, K]):
             raise checks.reject_dtype(op, self, kind)
         return self.primitive
 
+
+_allocate: Any = object.__new__
 
 # NumPy's one-letter codes for the kinds of a dtype.
 _LETTERS = {"float": "f", "int": "iu", "bool": "b", "number": "fiu"}
