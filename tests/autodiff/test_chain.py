@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 
@@ -29,10 +30,17 @@ def run_chain(length: int) -> float:
 
 
 def test_no_recursion_limit_and_linear_time() -> None:
-    """Twice the length takes about twice the time. Quadratic would be four times; the best of three counts."""
+    """Ten times the length takes about ten times the time, and not a hundred times; the best of two counts.
+
+    The cycle collector is off, which shows that nothing needs it, and that its own walks are not counted.
+    """
     assert sys.getrecursionlimit() < LENGTH
-    half, whole = (min(run_chain(length) for _ in range(3)) for length in (LENGTH // 2, LENGTH))
-    assert whole / half < 3.5
+    gc.disable()
+    try:
+        tenth, whole = (min(run_chain(length) for _ in range(2)) for length in (LENGTH // 10, LENGTH))
+    finally:
+        gc.enable()
+    assert whole / tenth < 40
 
 
 def test_a_chain_that_was_never_used_is_deleted_without_recursion() -> None:
