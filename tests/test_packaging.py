@@ -115,9 +115,7 @@ def test_the_readme_lists_every_notebook():
 
 
 def test_no_file_names_a_folder_of_one_machine():
-    forbidden = re.compile(
-        r"(?<![\w.~*$}\])-])/(?:root|opt|home/\w+|work|Users/\w+)/"
-    )
+    forbidden = re.compile(r"(?<![\w.~*$}\])-])/(?:root|opt|home/\w+|work|Users/\w+)/")
     found = [
         f"{path.relative_to(PROJECT)}: {match[0]}"
         for path in files_of_the_project()
