@@ -21,6 +21,11 @@ def _is_number(cell: str) -> bool:
     return not cell or cell.replace(" ", "").lstrip("-+").replace(".", "", 1).isdigit()
 
 
+def thousands(number: int) -> str:
+    """A whole number with a space at every third digit."""
+    return f"{number:,}".replace(",", " ")
+
+
 def amount(size: int) -> str:
     """A number of bytes with a space at every third digit: ``1 688 B``."""
-    return f"{size:,} B".replace(",", " ")
+    return f"{thousands(size)} B"

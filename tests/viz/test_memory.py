@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory.jobs import JOBS, dense_block, train_mlp, training_step
+from tests.viz.same_bytes import outputs_of_two_processes
 from tinyburn import Autodiff, Device, Meta, NdArray, Tensor
 from tinyburn.backend import Category, EventLog
 from tinyburn.memory import MemoryReport, measure
@@ -298,30 +295,17 @@ def test_every_category_has_a_place_in_the_stack() -> None:
 # The same bytes
 
 _SCRIPT = """
-import sys
 from tests.memory.jobs import train_mlp
 from tinyburn import Autodiff, NdArray
 from tinyburn.memory import measure
 from tinyburn.viz.memory import memory
-sys.stdout.reconfigure(encoding="utf-8", newline="\\n")
 picture = memory(measure(train_mlp, Autodiff[NdArray].device(), 16))
-sys.stdout.write(repr(picture) + picture.html)
 """
 
 
 def test_same_bytes_in_two_processes() -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", _SCRIPT],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert outputs[0] == outputs[1]
-    assert len(outputs[0]) > 1000
+    first, second = outputs_of_two_processes(_SCRIPT)
+    assert first == second
 
 
 def test_picture_depends_on_the_log_only() -> None:

@@ -16,9 +16,8 @@ from tinyburn.backend import Category, EventLog
 from tinyburn.memory import MemoryReport, holders_at_peak, measure
 from tinyburn.memory.measure import Job, read_report
 from tinyburn.memory.timeline import walk
-from tinyburn.text import amount
+from tinyburn.text import amount, thousands
 from tinyburn.viz import Picture, peak
-from tinyburn.viz.formula import thousands
 from tinyburn.viz.palette import MARKS
 from tinyburn.viz.peak import MAX_ROWS
 from tinyburn.viz.peak_card import MAX_BARS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from tinyburn.tensor.dtype import DType, Float, Int
-from tinyburn.tensor.errors import DTypeMismatch, explain
+from tinyburn.tensor.errors import BackendUnavailable, DTypeMismatch, explain
 
 if TYPE_CHECKING:
     from .defaults import Backend
@@ -73,6 +73,13 @@ class Device(Generic[B]):
         """This device under `Autodiff`, which registers itself as the maker of it."""
         device: Device[Any] = AUTODIFF[0](self)
         return device
+
+
+def check_only_device(backend: str, name: str, which: object) -> None:
+    """For a backend with a single device: raises BackendUnavailable if another one is asked for."""
+    if which not in (None, name, 0):
+        reason = f"{backend} has one device, {name}, and no {which!r}"
+        raise BackendUnavailable(explain(f"{backend}.device", [reason], hint="leave `which` out"))
 
 
 # The layer above puts its function here, so that this one need not know it.

@@ -12,11 +12,10 @@ import numpy as np
 
 from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.errors import BackendUnavailable, explain
 from tinyburn.tensor.shape import Shape, broadcast_shape, is_contiguous, permuted, reduced_shape, row_major_strides
 
 from .defaults import Backend
-from .device import Device
+from .device import Device, check_only_device
 from .interface import Dims, Number, Operand, Parts
 
 _BOOL = np.dtype("bool")
@@ -81,9 +80,7 @@ class Meta(Backend):
     def device(
         cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
     ) -> Device[Meta]:
-        if which not in (None, "meta", 0):
-            reason = f"Meta has one device, meta, and no {which!r}"
-            raise BackendUnavailable(explain("Meta.device", [reason], hint="leave `which` out"))
+        check_only_device("Meta", "meta", which)
         return MetaDevice(Meta, "meta", to_dtype(float_dtype), to_dtype(int_dtype))
 
     @classmethod

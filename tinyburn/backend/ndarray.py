@@ -9,11 +9,10 @@ import numpy as np
 
 from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.errors import BackendUnavailable, explain
 from tinyburn.tensor.shape import Shape, reduced_shape
 
 from .defaults import Backend
-from .device import Device, MemoryUsage
+from .device import Device, MemoryUsage, check_only_device
 from .draw import draw
 from .interface import Dims, Number, Operand, Parts
 from .products import multiply_no_nan, relu_backward, scaled_mul
@@ -74,9 +73,7 @@ class NdArray(Backend):
     def device(
         cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
     ) -> Device[NdArray]:
-        if which not in (None, "cpu", 0):
-            reason = f"NdArray has one device, cpu, and no {which!r}"
-            raise BackendUnavailable(explain("NdArray.device", [reason], hint="leave `which` out"))
+        check_only_device("NdArray", "cpu", which)
         return CpuDevice(to_dtype(float_dtype), to_dtype(int_dtype))
 
     @classmethod

@@ -43,8 +43,6 @@ def _read_all() -> dict[str, Operation]:
 
 
 OPERATIONS = _read_all()
-MAKERS = ("from_numpy", "full", "random")
-"""The operations that make a tensor from none; their last parameter is the device."""
 
 
 def composed_by(backend: type[Backend], name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from tinyburn.backend import Device
 from tinyburn.tensor import ConfigError
 from tinyburn.tensor.errors import explain
-from tinyburn.text import amount, table
+from tinyburn.text import amount, table, thousands
 
 from .errors import JobError
 from .lines import Candidate, Run, candidates_of, read_run
@@ -68,7 +68,7 @@ class BatchPlan:
 
 
 def _number(value: int | None, unit: str = "") -> str:
-    return "-" if value is None else f"{value:,}".replace(",", " ") + unit
+    return "-" if value is None else thousands(value) + unit
 
 
 def max_batch_size(

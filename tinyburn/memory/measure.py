@@ -82,12 +82,13 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
 
 def finish(log: EventLog, result: Any) -> None:
     """The last moment of a job: what it returns becomes its output."""
-    if not log.events and tensors_in(result):
+    returned = tensors_in(result)
+    if returned and not log.events:
         hint = "make the model and the data on the job's own argument, not on a device from outside"
         raise JobError(explain("the job", ["it made nothing on the device that it was handed"], hint=hint))
     log.phase = "end"
     log.op("return", "", [])  # so that what is alive at the end is a moment of its own
-    for tensor in tensors_in(result):
+    for tensor in returned:
         _mark_output(tensor)
 
 

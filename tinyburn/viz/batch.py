@@ -8,10 +8,9 @@ from fractions import Fraction
 
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
-from tinyburn.text import amount, table
+from tinyburn.text import amount, table, thousands
 
 from .batch_plot import Lines, draw_lines
-from .formula import thousands
 from .picture import Picture
 
 MAX_LINES = 8

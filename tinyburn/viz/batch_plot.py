@@ -8,10 +8,9 @@ from typing import Protocol
 
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
-from tinyburn.text import amount
+from tinyburn.text import amount, thousands
 
 from .draw import Key, sheet
-from .formula import thousands
 from .svg import number, path, rect, text
 
 _LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 26.0, 540.0, 270.0

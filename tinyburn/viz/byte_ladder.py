@@ -7,10 +7,9 @@ from math import log10
 
 from tinyburn.memory.extras import How, Row
 from tinyburn.memory.measure import MemoryReport
-from tinyburn.text import amount, table
+from tinyburn.text import amount, table, thousands
 
 from .draw import Key, card_key, sheet
-from .formula import thousands
 from .picture import Picture
 from .svg import rect, text, text_width
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from .formula import count, thousands
+from tinyburn.text import thousands
+
+from .formula import count
 from .model import Graph, Item
 from .picture import Picture
 

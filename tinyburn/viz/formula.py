@@ -12,6 +12,7 @@ from typing import Any
 
 from tinyburn.autodiff.checkpoint import CHECKPOINT
 from tinyburn.tensor.shape import Shape
+from tinyburn.text import thousands
 
 NAMES = {
     **{"powf": "pow", "powf_scalar": "pow", "mask_where": "where"},
@@ -83,11 +84,6 @@ def count(number: int, noun: str) -> str:
     """``1 operation``, ``1 000 operations``."""
     plural = {"leaf": "leaves", "box": "boxes"}.get(noun, f"{noun}s")
     return f"{thousands(number)} {noun if number == 1 else plural}"
-
-
-def thousands(number: int) -> str:
-    """A space at every third digit."""
-    return f"{number:,}".replace(",", " ")
 
 
 def digits(value: float) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyburn.tensor import Tensor
-from tinyburn.text import amount, table
+from tinyburn.text import amount, table, thousands
 
 from .boxes import Row, box_label, rows_of, with_notes
 from .draw import Card, Key, arrow, card_key, fit, leaf_keys, line_key, sheet
 from .fold import Box, Drawn, fold, small_enough
-from .formula import count, shape_text, thousands
+from .formula import count, shape_text
 from .layout import place
 from .model import LEAF_LETTERS, Graph, Name, read_graph
 from .picture import Picture

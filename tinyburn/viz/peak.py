@@ -8,9 +8,8 @@ from textwrap import wrap
 from tinyburn.backend import Category
 from tinyburn.memory.holders import Holder, read_holders
 from tinyburn.memory.measure import MemoryReport
-from tinyburn.text import amount, table
+from tinyburn.text import amount, table, thousands
 
-from .formula import thousands
 from .history import History
 from .palette import MARKS
 from .peak_card import MAX_BARS, Entry, draw_card, draw_nothing

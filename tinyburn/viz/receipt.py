@@ -10,10 +10,9 @@ from textwrap import wrap
 from tinyburn.backend import Category
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.memory.timeline import walk
-from tinyburn.text import amount, table
+from tinyburn.text import amount, table, thousands
 
 from .draw import Key, card_key, sheet
-from .formula import thousands
 from .palette import MARKS
 from .picture import Picture
 from .svg import LINE, fill_of, path, rect, text

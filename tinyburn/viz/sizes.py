@@ -19,9 +19,10 @@ from typing import Any
 
 from tinyburn.autodiff import Gradients
 from tinyburn.autodiff.flow import Flow, Size, measure_size
+from tinyburn.text import thousands
 
 from .fold import Box, Drawn
-from .formula import count, digits, thousands
+from .formula import count, digits
 from .model import Graph
 
 FLOWS, NONE, DEAD, CANCELLED, NONFINITE, UNKNOWN = "flows", "none", "dead", "cancelled", "non-finite", "unknown"
