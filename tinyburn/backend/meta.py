@@ -12,65 +12,61 @@ import numpy as np
 
 from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.shape import Shape, broadcast_shape, is_contiguous, permuted, reduced_shape, row_major_strides
+from tinyburn.tensor.shape import Shape, broadcast_shape, reduced_shape
 
-from .defaults import Backend
 from .device import Device, check_only_device
-from .interface import Dims, Number, Operand, Parts
+from .interface import Dims, Number, Operand
+from .strided import Strided, StridedArray
 
 _BOOL = np.dtype("bool")
 
 
-class MetaArray:
-    """What is left of an array without its values. ``storage`` stands for the buffer: views share it."""
+class MetaArray(StridedArray):
+    """What is left of an array without its values. Its storage is a mere object."""
 
-    __slots__ = ("dtype", "shape", "storage", "strides")
+    __slots__ = ()
 
-    def __init__(
-        self, shape: Shape, dtype: np.dtype[Any], strides: tuple[int, ...] | None = None, storage: object = None
-    ) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.strides = row_major_strides(shape) if strides is None else strides
-        self.storage = object() if storage is None else storage
-
-    def view(self, shape: Shape, strides: tuple[int, ...]) -> MetaArray:
-        return MetaArray(shape, self.dtype, strides, self.storage)
+    def __init__(self, shape: Shape, dtype: np.dtype[Any]) -> None:
+        super().__init__(shape, dtype, object())
 
 
 class MetaDevice(Device["Meta"]):
     """No place at all. Random numbers need no seed where there are none."""
 
+    @property
+    def description(self) -> str:
+        return "shapes without values"
+
     def seed(self, seed: int) -> None:
         pass
 
 
-def _broadcast(*operands: Operand) -> MetaArray:
+def _broadcast(*operands: Operand) -> StridedArray:
     """The result of an elementwise op: the broadcast shape, in the dtype of the operands."""
-    arrays = [operand for operand in operands if isinstance(operand, MetaArray)]
+    arrays = [operand for operand in operands if isinstance(operand, StridedArray)]
     shape = arrays[0].shape
     for array in arrays[1:]:
         shape = broadcast_shape(shape, array.shape)
     return MetaArray(shape, arrays[0].dtype)
 
 
-def _compare(a: Operand, b: Operand = 0) -> MetaArray:
+def _compare(a: Operand, b: Operand = 0) -> StridedArray:
     return MetaArray(_broadcast(a, b).shape, _BOOL)
 
 
-def _reduce(a: MetaArray, dims: Dims) -> MetaArray:
+def _reduce(a: StridedArray, dims: Dims) -> StridedArray:
     return MetaArray(reduced_shape(a.shape, dims), a.dtype)
 
 
-def _place(a: MetaArray, dim: int, dtype: DType) -> MetaArray:
+def _place(a: StridedArray, dim: int, dtype: DType) -> StridedArray:
     return MetaArray(reduced_shape(a.shape, (dim,)), np.dtype(dtype))
 
 
-def _copy(a: MetaArray, *_: Any) -> MetaArray:
+def _copy(a: StridedArray, *_: Any) -> StridedArray:
     return MetaArray(a.shape, a.dtype)
 
 
-class Meta(Backend):
+class Meta(Strided):
     """A primitive is a `MetaArray`. Values cannot be read; everything else answers as NdArray would."""
 
     has_values = False
@@ -78,25 +74,25 @@ class Meta(Backend):
 
     @classmethod
     def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
     ) -> Device[Meta]:
         check_only_device("Meta", "meta", which)
-        return MetaDevice(Meta, "meta", to_dtype(float_dtype), to_dtype(int_dtype))
+        return MetaDevice(Meta, "meta", to_dtype(float_dtype), to_dtype(int_dtype or "int64"))
 
     @classmethod
     def devices(cls) -> list[str]:
         return ["meta"]
 
     @staticmethod
-    def from_numpy(values: np.ndarray[Any, Any], device: Device[Any]) -> MetaArray:
+    def from_numpy(values: np.ndarray[Any, Any], device: Device[Any]) -> StridedArray:
         return MetaArray(values.shape, values.dtype)
 
     @staticmethod
-    def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> MetaArray:
+    def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> StridedArray:
         return MetaArray(shape, np.dtype(dtype))
 
     @staticmethod
-    def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> MetaArray:
+    def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> StridedArray:
         return MetaArray(shape, np.dtype(dtype))
 
     # One row for each way in which a shape comes about. "Any": one function stands for many signatures.
@@ -116,48 +112,27 @@ class Meta(Backend):
     argmax = argmin = _position
 
     @staticmethod
-    def scaled_mul(a: MetaArray, b: MetaArray, scale: Number) -> MetaArray:
+    def scaled_mul(a: StridedArray, b: StridedArray, scale: Number) -> StridedArray:
         return _broadcast(a, b)
 
     @staticmethod
-    def matmul(a: MetaArray, b: MetaArray) -> MetaArray:
+    def matmul(a: StridedArray, b: StridedArray) -> StridedArray:
         batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
         return MetaArray((*batch, a.shape[-2], b.shape[-1]), a.dtype)
 
     @staticmethod
-    def cast(a: MetaArray, dtype: DType) -> MetaArray:
+    def cast(a: StridedArray, dtype: DType) -> StridedArray:
         target = np.dtype(dtype)
         return a if a.dtype == target else MetaArray(a.shape, target)
 
-    @staticmethod
-    def reshape(a: MetaArray, shape: Shape) -> MetaArray:
-        if is_contiguous(a.shape, a.strides):
-            return a.view(shape, row_major_strides(shape))
-        return MetaArray(shape, a.dtype)
+    @classmethod
+    def contiguous(cls, a: StridedArray) -> StridedArray:
+        return MetaArray(a.shape, a.dtype)
 
     @staticmethod
-    def permute(a: MetaArray, axes: Dims) -> MetaArray:
-        return a.view(permuted(a.shape, axes), permuted(a.strides, axes))
-
-    @staticmethod
-    def expand(a: MetaArray, shape: Shape) -> MetaArray:
-        strides = (0 if size != old else stride for size, old, stride in zip(shape, a.shape, a.strides, strict=True))
-        return a.view(shape, tuple(strides))
-
-    @staticmethod
-    def slice(a: MetaArray, parts: Parts) -> MetaArray:
-        shape = tuple(len(range(part.start, part.stop, part.step)) for part in parts)
-        strides = tuple(stride * part.step for stride, part in zip(a.strides, parts, strict=True))
-        return a.view(shape, strides)
-
-    @staticmethod
-    def gather(a: MetaArray, dim: int, indices: MetaArray) -> MetaArray:
+    def gather(a: StridedArray, dim: int, indices: StridedArray) -> StridedArray:
         return MetaArray(indices.shape, a.dtype)
 
     @staticmethod
-    def select(a: MetaArray, dim: int, indices: MetaArray) -> MetaArray:
+    def select(a: StridedArray, dim: int, indices: StridedArray) -> StridedArray:
         return MetaArray((*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :]), a.dtype)
-
-    @staticmethod
-    def shares_buffer(a: MetaArray, b: MetaArray) -> bool:
-        return a.storage is b.storage

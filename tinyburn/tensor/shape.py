@@ -21,7 +21,7 @@ D6 = Literal[6]
 MAX_RANK = 6
 
 
-def num_elements(shape: Shape) -> int:
+def num_elements(shape: Sequence[int]) -> int:
     """The product of the dims; 0 when any dim is 0."""
     return prod(shape)
 
