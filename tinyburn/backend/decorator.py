@@ -94,7 +94,7 @@ class Decorator(Backend):
 
     @classmethod
     def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
     ) -> Device[Any]:
         if not hasattr(cls, "inner"):
             reason = f"{cls.__name__} is around no backend yet"

@@ -61,7 +61,7 @@ class Backend(Required):
 
     @classmethod
     def any(cls, a: Array) -> Array:
-        return cls.greater(cls.sum(cls.cast(a, DType.INT64)), 0)
+        return cls.greater(cls.sum(cls.cast(a, DType.FLOAT32)), 0.0)  # a sum of ones may round, but never to 0
 
     @classmethod
     def all(cls, a: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from tinyburn.tensor.dtype import DType, Float, Int
-from tinyburn.tensor.errors import BackendUnavailable, DTypeMismatch, explain
+from tinyburn.tensor.errors import BackendMismatch, BackendUnavailable, DTypeMismatch, explain
 
 if TYPE_CHECKING:
     from .defaults import Backend
@@ -36,6 +36,11 @@ class Device(Generic[B]):
     def place(self) -> Any:
         """What two devices of one backend are compared by."""
         return self.name
+
+    @property
+    def description(self) -> str:
+        """What stands behind the name, in the driver's or the library's own words."""
+        return ""
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -68,6 +73,16 @@ class Device(Generic[B]):
 
     def memory_cleanup(self) -> None:
         """Gives cached memory back to the system. A backend without a cache has nothing to give."""
+
+    def limit_memory(self, limit: int | None) -> None:
+        """Lets the device hold at most ``limit`` bytes, cached ones included; None lifts it again.
+
+        A step that needs more raises OutOfMemory, as on a smaller GPU. It holds for the place, not for this object.
+        Raises BackendMismatch for a backend that has no pool of its own: there is nothing that could say no.
+        """
+        reason = f"{self.backend.__name__} has no memory pool: its buffers come from the system, one by one"
+        hint = "limit a GPU, or plan with memory.max_batch_size(job, available_bytes)"
+        raise BackendMismatch(explain("limit_memory", [reason], hint=hint))
 
     def autodiff(self) -> Device[Any]:
         """This device under `Autodiff`, which registers itself as the maker of it."""
@@ -107,6 +122,10 @@ class DecoratedDevice(Device[B]):
     def place(self) -> Any:
         return self.inner
 
+    @property
+    def description(self) -> str:
+        return self.inner.description
+
     def seed(self, seed: int) -> None:
         self.inner.seed(seed)
 
@@ -124,3 +143,6 @@ class DecoratedDevice(Device[B]):
 
     def memory_cleanup(self) -> None:
         self.inner.memory_cleanup()
+
+    def limit_memory(self, limit: int | None) -> None:
+        self.inner.limit_memory(limit)

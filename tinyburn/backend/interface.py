@@ -46,9 +46,11 @@ class Interface:
 
     @classmethod
     def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str = "int64"
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
     ) -> Device[Any]:
         """The device to make tensors on. ``which`` names one of `devices`; the dtypes are those of new tensors.
+
+        ``int_dtype`` is the widest that the backend has unless given: int64, on Wgpu int32.
 
         Raises BackendUnavailable, with what is missing, if there is no such device here.
         """

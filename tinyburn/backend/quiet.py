@@ -57,5 +57,4 @@ def rowmajor(ufunc: np.ufunc) -> Any:
         finally:
             _restore(token)
 
-    call: Callable[..., Any] = unary if ufunc.nin == 1 else binary
-    return staticmethod(call)
+    return unary if ufunc.nin == 1 else binary

@@ -10,6 +10,7 @@ from .errors import (
     DeviceMismatch,
     DTypeMismatch,
     GraphError,
+    OutOfMemory,
     ShapeError,
     TinyburnError,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Float",
     "GraphError",
     "Int",
+    "OutOfMemory",
     "Shape",
     "ShapeError",
     "Tensor",

@@ -35,6 +35,10 @@ class BackendUnavailable(TinyburnError, RuntimeError):
     """A backend was asked for that cannot run on this machine."""
 
 
+class OutOfMemory(TinyburnError, MemoryError):
+    """A device has no room for one more buffer. Nothing is lost: what was there before is there still."""
+
+
 class GraphError(TinyburnError, RuntimeError):
     """The autodiff graph cannot do what was asked: consumed, untracked, or not a leaf."""
 
@@ -57,5 +61,10 @@ def explain(
     lines += [f"  {name:<{width}} : {value}" for name, value in (given or {}).items()]
     lines += [f"  because {reason}" for reason in reasons]
     if hint:
-        lines.append(f"  hint: {hint}")
+        lines.append(hint_lines(hint))
     return "\n".join(lines)
+
+
+def hint_lines(hint: str) -> str:
+    """The fix, as the last lines of a message."""
+    return "  hint: " + hint.replace("\n", "\n        ")

@@ -1,0 +1,219 @@
+"""Cuda: CuPy on NVIDIA's GPUs.
+
+Every operation goes into the current CuPy stream and returns at once: the GPU is still at work while Python goes on.
+Only `from_numpy` and `to_numpy` copy from the host and to it, and only `to_numpy` and `sync` wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinyburn.backend.array_namespace import FORMATS, ArrayNamespace
+from tinyburn.backend.device import Device, MemoryUsage
+from tinyburn.backend.interface import Array, Dims, Number, Operand
+from tinyburn.backend.operations import OPERATIONS, composed_by
+from tinyburn.tensor.distribution import AnyDistribution
+from tinyburn.tensor.dtype import DType, to_dtype
+from tinyburn.tensor.errors import ShapeError, explain
+from tinyburn.tensor.shape import Shape
+
+from . import find, memory
+from .find import cp
+from .kernels import kernel
+from .random import Generator
+
+THREADS = 65_536
+"""About as many threads as a large GPU keeps busy: more parts of a scatter would only read the indices again."""
+
+
+class CudaDevice(Device["Cuda"]):
+    """One NVIDIA GPU. The memory pool, and a limit on it, belong to the GPU; random numbers to this object."""
+
+    def __init__(self, number: int, float_dtype: DType, int_dtype: DType) -> None:
+        super().__init__(Cuda, f"cuda:{number}", float_dtype, int_dtype)
+        self.number = number
+        self.generator = Generator.from_seed(None)
+        memory.watch()
+
+    @property
+    def description(self) -> str:
+        """What NVIDIA calls the card."""
+        name: bytes = cp.cuda.runtime.getDeviceProperties(self.number)["name"]
+        return name.decode()
+
+    def seed(self, seed: int) -> None:
+        self.generator = Generator.from_seed(seed)
+
+    def random_state(self) -> Any:
+        return (self.generator.key, self.generator.count)
+
+    def set_random_state(self, state: Any) -> None:
+        self.generator = Generator(*state)
+
+    def sync(self) -> None:
+        """Waits for every stream of the GPU."""
+        cp.cuda.Device(self.number).synchronize()
+
+    def memory_usage(self) -> MemoryUsage:
+        return memory.usage(self.number)
+
+    def memory_cleanup(self) -> None:
+        memory.cleanup(self.number)
+
+    def limit_memory(self, limit: int | None) -> None:
+        memory.limit(self.number, limit)
+
+
+class Cuda(ArrayNamespace):
+    """A primitive is a CuPy array.
+
+    An index that lies outside its dim is not an error but wraps around, as CuPy's do: to look at the indices, the CPU
+    would have to wait for the GPU in each `gather`, `scatter`, `select` and `select_assign`.
+    """
+
+    xp: ClassVar[Any] = cp
+    on_host = False
+
+    @classmethod
+    def _elementwise(cls, standard: str) -> Any:
+        """Looks the function up when it is called, since CuPy is not loaded yet. Its results are always row-major."""
+        return lambda *operands: getattr(cp, standard)(*operands)
+
+    # Devices
+
+    @classmethod
+    def device(
+        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
+    ) -> CudaDevice:
+        return CudaDevice(find.find_gpu(which), to_dtype(float_dtype), to_dtype(int_dtype or "int64"))
+
+    @classmethod
+    def devices(cls) -> list[str]:
+        return find.devices()
+
+    @classmethod
+    def why_unavailable(cls) -> str | None:
+        missing = find.missing()
+        return str(missing) if missing else None
+
+    # In and out
+
+    @staticmethod
+    def from_numpy(values: np.ndarray[Any, Any], device: Any) -> Array:
+        return memory.run_on(device.number, lambda: cp.array(values, order="C"))
+
+    @staticmethod
+    def to_numpy(a: Array) -> np.ndarray[Any, Any]:
+        values: np.ndarray[Any, Any] = memory.run_on(a.data.device_id, cp.asnumpy, a)
+        return values
+
+    @staticmethod
+    def full(shape: Shape, value: Number, dtype: DType, device: Any) -> Array:
+        return memory.run_on(device.number, cp.full, shape, value, FORMATS[dtype])
+
+    @staticmethod
+    def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Array:
+        return memory.run_on(device.number, device.generator.draw, shape, distribution, FORMATS[dtype])
+
+    # Elementwise
+
+    @staticmethod
+    def round(a: Array) -> Array:
+        return cp.rint(a)  # `cp.round` has another way for each number of decimals
+
+    @staticmethod
+    def erf(a: Array) -> Array:
+        return kernel("erf")(a)
+
+    @staticmethod
+    def multiply_no_nan(a: Array, b: Operand) -> Array:
+        return kernel("multiply_no_nan")(a, b)
+
+    @staticmethod
+    def scaled_mul(a: Array, b: Array, scale: Number) -> Array:
+        return kernel("scaled_mul")(a, b, scale)
+
+    @staticmethod
+    def relu_backward(a: Array, out: Array) -> Array:
+        return kernel("relu_backward")(a, out)
+
+    @staticmethod
+    def mask_where(a: Array, mask: Array, b: Operand) -> Array:
+        return kernel("mask_where")(a, mask, b)
+
+    @staticmethod
+    def matmul(a: Array, b: Array) -> Array:
+        """By cuBLAS. Operands that it cannot read as they lie, such as every second row, are copied first."""
+        return a @ b  # `cp.matmul` is the same, with more Python around it
+
+    # Reductions. CuPy keeps the layout of a column-major operand in some of them: such a result is small, and copied.
+
+    @classmethod
+    def sum_dims(cls, a: Array, dims: Dims) -> Array:
+        return cp.ascontiguousarray(super().sum_dims(a, dims))
+
+    @classmethod
+    def mean_dims(cls, a: Array, dims: Dims) -> Array:
+        return cp.ascontiguousarray(super().mean_dims(a, dims))
+
+    @classmethod
+    def max_dims(cls, a: Array, dims: Dims) -> Array:
+        return cp.ascontiguousarray(super().max_dims(a, dims))
+
+    @classmethod
+    def min_dims(cls, a: Array, dims: Dims) -> Array:
+        return cp.ascontiguousarray(super().min_dims(a, dims))
+
+    # Indexing
+
+    @staticmethod
+    def gather(a: Array, dim: int, indices: Array) -> Array:
+        _check_not_empty("gather", a, dim, indices)
+        out = cp.empty(indices.shape, a.dtype)
+        kernel("gather")(a, indices, dim, out, size=out.size)
+        return out
+
+    @staticmethod
+    def scatter(a: Array, dim: int, indices: Array, b: Array) -> Array:
+        _check_not_empty("scatter", a, dim, indices)
+        out = a.copy()
+        if b.size:
+            size, lines = a.shape[dim], b.size // b.shape[dim]
+            part = -(-size // min(size, -(-THREADS // lines)))  # rounded up, as the number of parts below is
+            kernel("scatter")(b, indices, dim, lines, part, out, size=lines * -(-size // part))
+        return out
+
+    @classmethod
+    def select(cls, a: Array, dim: int, indices: Array) -> Array:
+        _check_not_empty("select", a, dim, indices)
+        return super().select(a, dim, indices)
+
+    @classmethod
+    def select_assign(cls, a: Array, dim: int, indices: Array, b: Array) -> Array:
+        along = indices.reshape([-1 if place == dim else 1 for place in range(a.ndim)])
+        return cls.scatter(a, dim, cp.broadcast_to(along, b.shape), b)
+
+    # About primitives
+
+    @staticmethod
+    def shares_buffer(a: Array, b: Array) -> bool:
+        return a.data.mem is b.data.mem
+
+    @staticmethod
+    def index_bounds(a: Array) -> tuple[int, int] | None:
+        """Never known: to look at the indices, the CPU would have to wait for the GPU."""
+        return None
+
+
+def _check_not_empty(op: str, a: Array, dim: int, indices: Array) -> None:
+    """Nothing can wrap around in a dim without entries."""
+    if indices.size and not a.shape[dim]:
+        reason = f"dim {dim} of the tensor has no entries, so no index can point there"
+        raise ShapeError(explain(op, [reason], given={"tensor": a.shape, "indices": indices.shape}))
+
+
+for _name in OPERATIONS:
+    if not composed_by(Cuda, _name):
+        setattr(Cuda, _name, staticmethod(memory.on_its_gpu(getattr(Cuda, _name))))

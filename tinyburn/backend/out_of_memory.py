@@ -1,0 +1,37 @@
+"""What the pools of GPUs share: the error when there is no room, and letting go of what an earlier one still holds."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from tinyburn.tensor.errors import OutOfMemory, explain
+from tinyburn.text import amount
+
+_HINT = (
+    "use a smaller batch (memory.max_batch_size finds the largest), compute without gradients where none is needed, or "
+    "drop tensors that nothing needs any more, with del"
+)
+
+
+def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> OutOfMemory:
+    """The error for a buffer of ``asked`` bytes that there is no room for."""
+    given = {
+        "asked for": amount(asked),
+        "in use": amount(in_use),
+        "limit": "none" if limit is None else amount(limit),
+    }
+    return OutOfMemory(explain("a new buffer", [reason], given=given, hint=_HINT))
+
+
+def forget_failed_step() -> None:
+    """Frees the tensors of a step that ran out of memory earlier, if a notebook or a prompt keeps its traceback.
+
+    Python keeps the last error that nobody caught, with every local variable on its way. They would be in the way of
+    the smaller step that a student tries next.
+    """
+    failed = getattr(sys, "last_value", None)
+    while failed is not None:
+        if isinstance(failed, OutOfMemory):
+            traceback.clear_frames(failed.__traceback__)
+        failed = failed.__context__
