@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import activation, autodiff, course, memory, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
-from .backend import Backend, Device, Meta, NdArray, Traced
+from .backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
 from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import (
     D1,
@@ -26,6 +26,7 @@ from .tensor import (
     Float,
     GraphError,
     Int,
+    OutOfMemory,
     Shape,
     ShapeError,
     Tensor,
@@ -61,6 +62,7 @@ __all__ = [
     "Bool",
     "Config",
     "ConfigError",
+    "Cuda",
     "DType",
     "DTypeMismatch",
     "Device",
@@ -75,6 +77,7 @@ __all__ = [
     "Module",
     "NdArray",
     "NoCheckpointing",
+    "OutOfMemory",
     "Param",
     "RunConfig",
     "Shape",
@@ -83,6 +86,7 @@ __all__ = [
     "TensorData",
     "TinyburnError",
     "Traced",
+    "Wgpu",
     "activation",
     "autodiff",
     "course",

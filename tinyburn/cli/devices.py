@@ -8,12 +8,6 @@ from tinyburn.backend import Backend
 from tinyburn.module.run import BACKENDS
 from tinyburn.text import table
 
-LATER = {
-    "cuda": "NVIDIA GPUs, with CuPy",
-    "wgpu": "any GPU, with WebGPU",
-}
-"""Backends that are planned: a person who looks for them should learn that it is not their machine's fault."""
-
 
 def devices() -> int:
     """Prints the report. It is an answer, not a failure, if a backend does not work here."""
@@ -23,17 +17,13 @@ def devices() -> int:
 
 def report(backends: Mapping[str, type[Backend]]) -> str:
     """One row for each device that works and for each backend that does not; under the table, why and what to do."""
-    rows: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str, str]] = []
     notes: list[str] = []
     for name, backend in backends.items():
         reason = backend.why_unavailable()
         if reason is None:
-            rows += [(name, device, "yes") for device in backend.devices()]
+            rows += [(name, device, "yes", backend.device(device).description) for device in backend.devices()]
         else:
-            rows.append((name, "none", "no"))
+            rows.append((name, "none", "no", ""))
             notes.append(f"{name}: {reason}")
-    for name, meaning in LATER.items():
-        if name not in backends:
-            rows.append((name, "none", "no"))
-            notes.append(f"{name}: not in this release. This backend ({meaning}) comes with a later one; use ndarray.")
-    return "\n\n".join([table(("backend", "device", "works here"), rows), *notes])
+    return "\n\n".join([table(("backend", "device", "works here", "what it is"), rows), *notes])

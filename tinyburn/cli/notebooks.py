@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -46,9 +47,11 @@ def run(path: Path, timeout: float) -> str:
 def check(path: Path, timeout: float) -> str:
     """Executes a notebook in memory. Raises CommandError, with the first differences, if another text is stored.
 
-    A bitmap may differ: each version of matplotlib draws its own pixels.
+    A bitmap may differ: each version of matplotlib draws its own pixels. So may a cell with nbval's tag
+    ``nbval-ignore-output``: it shows what is so on this machine.
     """
-    stored, fresh = (_without_bitmaps(text) for text in _stored_and_fresh(path, timeout))
+    stored, fresh = _stored_and_fresh(path, timeout)
+    stored, fresh = _without_bitmaps(stored), _without_bitmaps(_with_free_outputs(fresh, stored))
     if stored != fresh:
         raise CommandError(f"not up to date; `tinyburn notebooks run` would change it\n{_short_diff(stored, fresh)}")
     return "up to date"
@@ -64,6 +67,19 @@ def _stored_and_fresh(path: Path, timeout: float) -> tuple[str, str]:
     execute(notebook, path.parent, timeout)
     normalise(notebook)
     return stored, serialise(notebook)
+
+
+def _with_free_outputs(fresh: str, stored: str) -> str:
+    """The fresh notebook, but what a tag leaves free is as it is stored."""
+    import nbformat
+
+    from .document import parse, serialise
+
+    notebook, before = json.loads(fresh), parse(stored)
+    for cell, old in zip(notebook["cells"], before.cells, strict=True):
+        if "nbval-ignore-output" in cell["metadata"].get("tags", []):
+            cell["outputs"] = old["outputs"]
+    return serialise(nbformat.from_dict(notebook))
 
 
 def _without_bitmaps(text: str) -> str:

@@ -6,12 +6,12 @@ import dataclasses
 from typing import Any
 
 from tinyburn.autodiff import Autodiff
-from tinyburn.backend import Backend, Device, Meta, NdArray, Traced
+from tinyburn.backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
 from tinyburn.text import table
 
 from .config import Config
 
-BACKENDS: dict[str, type[Backend]] = {"ndarray": NdArray, "meta": Meta}
+BACKENDS: dict[str, type[Backend]] = {"ndarray": NdArray, "wgpu": Wgpu, "cuda": Cuda, "meta": Meta}
 """The backends that a configuration can name."""
 
 _PRECISIONS = ("float16", "float32", "float64")

@@ -1,0 +1,110 @@
+"""One GPU, opened: its commands, its memory and its limits."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tinyburn.tensor.dtype import DTYPES, DType
+from tinyburn.tensor.errors import DTypeMismatch, OutOfMemory, explain
+from tinyburn.tensor.shape import Shape, num_elements
+from tinyburn.text import amount
+
+from ..strided import StridedArray
+from .adapter import adapters
+from .commands import Binding, Commands
+from .faults import Faults
+from .pool import Pool
+
+SCALAR = 4
+"""Bytes of every scalar that a shader stores. WGSL has no smaller type, so a bool takes four, and three are padding."""
+
+WGSL = {np.dtype("float32"): "f32", np.dtype("int32"): "i32", np.dtype("bool"): "u32"}
+"""How a shader stores our dtypes. A bool is 0 or 1."""
+
+ALIGNMENT = 256  # bytes: where a binding may begin
+
+
+class Gpu:
+    """One adapter, opened once for the whole process.
+
+    Attributes:
+        device: the device of the ``wgpu`` package.
+        description: what the driver calls it.
+        has_workgroup_memory: whether threads can share fast memory.
+        max_binding_bytes: the most bytes of one buffer that a kernel can see.
+    """
+
+    def __init__(self, adapter: Any) -> None:
+        import wgpu
+
+        self.device = adapter.request_device_sync(label="tinyburn")
+        self.description = f"{adapter.info['device']} ({adapter.info['backend_type']})"
+        self.has_workgroup_memory = adapter.info["adapter_type"] != "CPU"  # there it is ordinary memory: no gain
+        self.max_binding_bytes: int = self.device.limits["max-storage-buffer-binding-size"]
+        self.commands = Commands(self.device)
+        usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+        self.pool = Pool(self, self.device.limits["max-buffer-size"], usage)
+        self.faults = Faults(self, usage)
+
+    def new(self, shape: Shape, dtype: np.dtype[Any]) -> StridedArray:
+        """A row-major array with nothing in it yet."""
+        size = num_elements(shape)
+        return StridedArray(shape, dtype, self.pool.take(size * dtype.itemsize, size * SCALAR))
+
+    def bind(self, array: StridedArray) -> tuple[Binding, int]:
+        """What to bind so that a kernel sees an array, and where in that the array begins, in elements.
+
+        The whole buffer if the device can bind so much, else the part that the array touches.
+        """
+        block = array.storage
+        if block.size <= self.max_binding_bytes:
+            return (block.buffer, 0, block.size), array.offset
+        start = array.offset * SCALAR // ALIGNMENT * ALIGNMENT
+        end = min(-(-_end(array) * SCALAR // ALIGNMENT) * ALIGNMENT, block.size)
+        if end - start > self.max_binding_bytes:
+            raise too_large_to_see("a kernel", self, array)
+        return (block.buffer, start, end - start), array.offset - start // SCALAR
+
+    def can_bind(self, array: StridedArray) -> bool:
+        """Whether a kernel can see all of an array at once."""
+        if array.storage.size <= self.max_binding_bytes:
+            return True
+        start = array.offset * SCALAR // ALIGNMENT * ALIGNMENT
+        return -(-_end(array) * SCALAR // ALIGNMENT) * ALIGNMENT - start <= self.max_binding_bytes
+
+
+def _end(array: StridedArray) -> int:
+    """One past the last element that an array touches."""
+    return 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+
+
+@cache
+def open_gpu(name: str) -> Gpu:
+    """The GPU of an adapter. Tensors on it can meet, whoever opened it."""
+    return Gpu(adapters()[name])
+
+
+def gpu_of(array: StridedArray) -> Gpu:
+    """Where an array lives."""
+    gpu: Gpu = array.storage.pool.gpu
+    return gpu
+
+
+def too_large_to_see(asked: str, gpu: Gpu, array: StridedArray) -> OutOfMemory:
+    """The error for an operand of which a kernel has to see everything, and cannot."""
+    reason = f"a shader of this device sees at most {amount(gpu.max_binding_bytes)} of one tensor"
+    hint = "split the tensor, or compute this on NdArray or Cuda"
+    return OutOfMemory(explain(asked, [reason], given={"shape": array.shape}, hint=hint))
+
+
+def check_dtype(asked: str, dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
+    """A dtype that WGSL has. Raises DTypeMismatch for any other."""
+    found = np.dtype(dtype)
+    if found in WGSL:
+        return found
+    reason = f"Wgpu has {', '.join(DTYPES[known] for known in WGSL)}, and no {found.name}: WGSL counts in 32 bits"
+    hint = "choose one of these, or compute on NdArray or Cuda, which have every dtype"
+    raise DTypeMismatch(explain(asked, [reason], hint=hint))

@@ -1,0 +1,133 @@
+"""Reading and adding at indices. Adding has to be in a fixed order, and WGSL has no atomic addition of floats anyway.
+
+So no two threads ever add to the same element: each owns a piece of a line of the result, looks through all indices of
+that line, and adds what falls into its piece. What hits one element is added in the order of the indices, as NumPy
+does it, and the bits are the same in every run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from tinyburn.tensor.errors import ShapeError, explain
+from tinyburn.tensor.shape import num_elements
+
+from ..strided import StridedArray
+from .commands import Kernel
+from .elementwise import elementwise
+from .gpu import WGSL, Gpu, gpu_of, too_large_to_see
+from .kernel import build, coordinates, pack, place, shape_fields, walk_fields
+
+_FAULTS = [("faults", "atomic<u32>")]
+_ENOUGH_THREADS = 4096  # more pieces of a line than this keep no GPU busier, and each looks through all indices
+
+
+def gather(a: StridedArray, dim: int, indices: StridedArray, name: str = "gather") -> StridedArray:
+    """``a`` read along one dim, at one index for each element of the result.
+
+    The host does not see the indices. One outside the dim gives NaN, in an Int or Bool array 0, until the error that
+    it is becomes known.
+    """
+    gpu = gpu_of(a)
+    result = gpu.new(indices.shape, a.dtype)
+    if not result.size:
+        return result
+    _check_not_empty(name, a, dim)
+    bindings, starts = _bind_all(name, gpu, (a, indices, result))
+    kernel = gather_kernel(WGSL[a.dtype], len(a.shape), dim)
+    fault = gpu.faults.expect(name, dim, a.shape)
+    nothing = math.nan if a.dtype.kind == "f" else 0
+    numbers = [a.shape[dim], fault, *indices.shape, *_walks((a, indices, result), starts), nothing]
+    parameters, groups = pack(kernel, result.size, numbers)
+    gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
+    return result
+
+
+def scatter(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray, name: str = "scatter") -> StridedArray:
+    """``a`` with ``b`` added at the indices, as often as each comes. An index outside the dim adds nothing."""
+    gpu = gpu_of(a)
+    result = elementwise("copy", gpu.new(a.shape, a.dtype), [a])
+    if not indices.size:
+        return result
+    _check_not_empty(name, a, dim)
+    bindings, starts = _bind_all(name, gpu, (indices, b, result))
+    lines = indices.part(dim, 0, 1).shape
+    pieces = max(1, min(a.shape[dim], _ENOUGH_THREADS // num_elements(lines)))
+    piece = -(-a.shape[dim] // pieces)
+    kernel = scatter_kernel(WGSL[a.dtype], len(a.shape), dim)
+    fault = gpu.faults.expect(name, dim, a.shape)
+    numbers = [a.shape[dim], fault, indices.shape[dim], pieces, piece, *lines, *_walks((indices, b, result), starts)]
+    parameters, groups = pack(kernel, num_elements(lines) * pieces, numbers)
+    gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
+    return result
+
+
+def _check_not_empty(name: str, a: StridedArray, dim: int) -> None:
+    """The one wrong index that the shapes alone tell of."""
+    if not a.shape[dim]:
+        raise ShapeError(explain(name, [f"dim {dim} has size 0, so no index is in it"], given={"shape": a.shape}))
+
+
+def along(indices: StridedArray, dim: int, like: StridedArray) -> StridedArray:
+    """Indices of rank 1 as those of `gather`: the same ones for every place in the other dims."""
+    rank = len(like.shape)
+    strides = tuple(indices.strides[0] if axis == dim else 0 for axis in range(rank))
+    return indices.view((*like.shape[:dim], indices.shape[0], *like.shape[dim + 1 :]), strides)
+
+
+def _bind_all(asked: str, gpu: Gpu, arrays: Sequence[StridedArray]) -> tuple[Any, Any]:
+    """Every array whole: an index may point anywhere."""
+    for array in arrays:
+        if not gpu.can_bind(array):
+            raise too_large_to_see(asked, gpu, array)
+    return tuple(zip(*map(gpu.bind, arrays), strict=True))  # type: ignore[return-value]
+
+
+def _walks(arrays: Sequence[StridedArray], starts: Sequence[int]) -> list[int]:
+    return [number for array, start in zip(arrays, starts, strict=True) for number in (start, *array.strides)]
+
+
+@cache
+def gather_kernel(kind: str, rank: int, dim: int) -> Kernel:
+    """One element a thread: its place, but along ``dim`` what the index says."""
+    parameters = [("dim_size", "u32"), ("fault", "u32"), *shape_fields("", rank)]
+    parameters += [field for name in ("a", "indices", "result") for field in walk_fields(name, rank)]
+    parameters += [("nothing", kind)]
+    body = [
+        *coordinates("", rank),
+        f"    let index = indices_array[{place('indices', rank)}];",
+        "    var value = params.nothing;",
+        "    if (u32(index) < params.dim_size) {",  # as u32, a negative number is a very large one
+        f"        value = a_array[{place('a', rank).replace(f'at{dim} ', 'u32(index) ')}];",
+        "    } else {",
+        "        atomicMax(&faults[params.fault], u32(index));",
+        "    }",
+        f"    result[{place('result', rank)}] = value;",
+    ]
+    return build(
+        "gather", [("a_array", kind), ("indices_array", "i32")], kind, parameters, "", "\n".join(body), _FAULTS
+    )
+
+
+@cache
+def scatter_kernel(kind: str, rank: int, dim: int) -> Kernel:
+    """A thread for each piece of each line along ``dim``."""
+    parameters = [(name, "u32") for name in ("dim_size", "fault", "length", "pieces", "piece")]
+    parameters += shape_fields("", rank)
+    parameters += [field for name in ("indices", "b", "result") for field in walk_fields(name, rank)]
+    starts = [f"    let {name}_line = {place(name, rank)};" for name in ("indices", "b", "result")]
+    walk = f"""    let first = (i % params.pieces) * params.piece;
+    let after = min(first + params.piece, params.dim_size);
+    for (var k = 0u; k < params.length; k++) {{
+        let index = u32(indices_array[indices_line + k * params.indices_stride{dim}]);
+        if (index >= params.dim_size) {{
+            atomicMax(&faults[params.fault], index);
+        }} else if (index >= first && index < after) {{
+            result[result_line + index * params.result_stride{dim}] += b_array[b_line + k * params.b_stride{dim}];
+        }}
+    }}"""
+    body = "\n".join([*coordinates("", rank, "i / params.pieces"), *starts, walk])
+    return build("scatter", [("indices_array", "i32"), ("b_array", kind)], kind, parameters, "", body, _FAULTS)

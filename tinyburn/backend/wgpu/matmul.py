@@ -1,0 +1,190 @@
+"""The matrix product in WGSL: how it is cut into tiles, and the text of the kernel for a tiling.
+
+A product of (m, k) and (k, n) needs each element of ``a`` n times, and each of ``b`` m times. The naive kernel, one
+thread for each element of the result, reads all of them from memory: two reads for each multiplication. Two ideas help:
+
+- a thread computes a block of elements. With 8 x 8 of them, 16 reads serve 64 multiplications;
+- the threads of a workgroup share what they read: they copy a tile of ``a`` and of ``b`` into workgroup memory, which
+  is small and fast, and each of them reads from there.
+
+A GPU needs both. A driver that runs on the CPU has no such memory: there the second idea costs more than it brings.
+`benchmarks/wgpu_matmul.py` has the numbers by which the tilings were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+MOST_WORKGROUPS = 65_535
+"""WebGPU's limit for one dimension of a dispatch."""
+
+BATCH_DIMS = 4
+"""How many dims an operand can have in front of its last two."""
+
+SIZES = ("m", "k", "n", "row_start", "column_start", "batch_start", "accumulate")
+BATCH_SIZES = tuple(f"batch_{dim}" for dim in range(BATCH_DIMS))
+A_FIELDS = ("a_offset", "a_row", "a_column", *(f"a_batch_{dim}" for dim in range(BATCH_DIMS)))
+B_FIELDS = ("b_offset", "b_row", "b_column", *(f"b_batch_{dim}" for dim in range(BATCH_DIMS)))
+OUT_FIELDS = ("out_offset", "out_row", "out_batch")
+
+PARAMS = (*SIZES, *BATCH_SIZES, *A_FIELDS, *B_FIELDS, *OUT_FIELDS)
+"""The fields of the uniform, in order, all ``u32``. Offsets and strides count elements."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How the work is shared out.
+
+    Attributes:
+        rows, columns: of the result, for one workgroup.
+        depth: how many columns of ``a`` and rows of ``b`` are in workgroup memory at a time; 0 for no such memory:
+            each thread reads from the operands themselves.
+        thread_rows, thread_columns: of the result, for one thread.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    thread_rows: int
+    thread_columns: int
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """Of a workgroup, across and down."""
+        return self.columns // self.thread_columns, self.rows // self.thread_rows
+
+    @property
+    def vector(self) -> int:
+        """How many elements of a row a thread computes as one WGSL vector; 1 for a plain number."""
+        return min(self.thread_columns, 4)
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors that makes for each row of a thread."""
+        return self.thread_columns // self.vector
+
+
+NAIVE = Tiling(16, 16, 0, 1, 1)
+"""What `naive_source` does."""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One call of a kernel.
+
+    Attributes:
+        workgroups: across the columns, down the rows, and one for each matrix of the batch.
+        starts: the first row, column and matrix: ``row_start``, ``column_start`` and ``batch_start``.
+    """
+
+    workgroups: tuple[int, int, int]
+    starts: tuple[int, int, int]
+
+
+TILE_ROWS = {True: (16, 64), False: (16, 64, 128)}
+"""Rows of a tile with workgroup memory, and without: a CPU is best with blocks for which a GPU lacks the registers."""
+
+TILE_COLUMNS = (16, 64)
+
+
+def choose_tiling(m: int, n: int, workgroup_memory: bool = True) -> Tiling:
+    """The tiling for an (m, n) result: a workgroup of 8 x 8 threads, and the largest tile that is half full or more.
+
+    Args:
+        m, n: rows and columns of the result.
+        workgroup_memory: whether the device has any. A driver on the CPU (``adapter_type`` is ``CPU``) has none.
+    """
+    rows = _largest(TILE_ROWS[workgroup_memory], m)
+    columns = _largest(TILE_COLUMNS, n)
+    return Tiling(rows, columns, 16 if workgroup_memory else 0, rows // 8, columns // 8)
+
+
+def _largest(tiles: tuple[int, ...], side: int) -> int:
+    return max((tile for tile in tiles if side > tile // 2), default=tiles[0])
+
+
+def dispatches(tiling: Tiling, m: int, n: int, matrices: int) -> list[Dispatch]:
+    """What to run for a whole result: one call, or more if a dimension has too many workgroups.
+
+    Args:
+        tiling: the kernel's.
+        m, n: rows and columns of each result.
+        matrices: how many results the batch has.
+    """
+    return [
+        Dispatch((across, down, deep), (row, column, matrix))
+        for (row, down), (column, across), (matrix, deep) in product(
+            _spans(m, tiling.rows), _spans(n, tiling.columns), _spans(matrices, 1)
+        )
+    ]
+
+
+def _spans(size: int, tile: int) -> list[tuple[int, int]]:
+    """Where each dispatch starts along a side, and how many workgroups it has there."""
+    most = MOST_WORKGROUPS * tile
+    return [(start, -(-min(size - start, most) // tile)) for start in range(0, size, most)]
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """An operand as the kernel reads it: strides and offset count elements of what is bound.
+
+    Attributes:
+        shape, strides: with all batch dims, of which there are at most `BATCH_DIMS`.
+        offset: where the first element is.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    def batch_strides(self, sizes: Sequence[int]) -> list[int]:
+        """One for each batch dim of a result; 0 where this operand is repeated."""
+        missing = len(sizes) + 2 - len(self.shape)
+        own = zip(self.shape[:-2], self.strides[:-2], strict=True)
+        return [0] * missing + [0 if size == 1 else stride for size, stride in own]
+
+
+def params(
+    a: Matrices,
+    b: Matrices,
+    dispatch: Dispatch,
+    out_offset: int = 0,
+    accumulate: bool = False,
+    out_strides: tuple[int, int] | None = None,
+) -> list[int]:
+    """The values of `PARAMS` for one dispatch.
+
+    Args:
+        a: shape (..., m, k).
+        b: shape (..., k, n). Its batch dims and those of ``a`` broadcast.
+        dispatch: one of `dispatches`.
+        out_offset: where the first element of the result is.
+        accumulate: whether the product is added to what the result holds: for a ``k`` that is cut in pieces.
+        out_strides: of a row and of a matrix of the result; None for a result that lies row after row, without gaps.
+    """
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    batch = broadcast_batch(a.shape[:-2], b.shape[:-2])
+    out_row, out_batch = out_strides or (n, m * n)
+    operands = [(x.offset, *x.strides[-2:], *x.batch_strides(batch)) for x in (a, b)]
+    return [
+        m,
+        k,
+        n,
+        *dispatch.starts,
+        int(accumulate),
+        *batch,
+        *operands[0],
+        *operands[1],
+        out_offset,
+        out_row,
+        out_batch,
+    ]
+
+
+def broadcast_batch(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """The sizes of the result's batch dims, with ones in front so that there are `BATCH_DIMS` of them."""
+    padded = ([1] * (BATCH_DIMS - len(sizes)) + list(sizes) for sizes in (a, b))
+    return [y if x == 1 else x for x, y in zip(*padded, strict=True)]
