@@ -1,5 +1,6 @@
 """Memory: what a tensor needs, and what a job did or will do with it, read from the event log."""
 
+from .allocators import simulate
 from .batch import BatchPlan, max_batch_size
 from .errors import JobError
 from .extras import Row
@@ -21,5 +22,6 @@ __all__ = [
     "max_batch_size",
     "measure",
     "plan",
+    "simulate",
     "tensor_payload_bytes",
 ]

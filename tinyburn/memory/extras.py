@@ -22,7 +22,8 @@ class Row:
     Attributes:
         name: ``padding``, ``cached``, ``metadata``, ``gradient storage`` or ``staging``.
         bytes: how many; None exactly if that was not measured, which is not 0.
-        how: ``measured`` in a real run, ``simulated`` in a run on shapes, or ``not measured``.
+        how: ``measured`` in a real run, ``simulated`` (in a run on shapes, or by the model of an allocator), or
+            ``not measured``.
     """
 
     name: str
@@ -33,8 +34,9 @@ class Row:
 def read_extras(log: EventLog, padding: int | None, cached: int | None, nodes: int | None, how: How) -> tuple[Row, ...]:
     """The rows of one run.
 
-    - ``padding`` and ``cached``: what the allocator added, and what it holds without anybody using it. Only the
-      device knows.
+    - ``padding``: what the allocator added to the sizes of the buffers, at the peak.
+    - ``cached``: what it has taken from the system in all, and does not use even at the peak. With the payload at the
+      peak and the padding that is all it has taken. Only the device knows, or `simulate`.
     - ``metadata``: graph nodes alive at the peak times the bytes of one. What a node refers to (its list of edges,
       its tuple of arguments) is not in it.
     - ``gradient storage``: the most bytes of leaves' gradients that were alive at once. That need not be at the peak.
@@ -55,11 +57,26 @@ def _row(name: str, size: int | None, how: How) -> Row:
     return Row(name, size, "not measured" if size is None else how)
 
 
-def cached_bytes(usage: MemoryUsage) -> int | None:
-    """Reserved from the system, and not in use; None if the device does not count that."""
-    if usage.bytes_reserved is None or usage.bytes_in_use is None:
+def padding_bytes(before: MemoryUsage, at_peak: MemoryUsage) -> int | None:
+    """What rounding added to the job's buffers at its peak; None if the device does not count that.
+
+    Tensors from outside the job are padded too. They were there before it, and are left out.
+    """
+    if before.bytes_padding is None or at_peak.bytes_padding is None:
         return None
-    return usage.bytes_reserved - usage.bytes_in_use - (usage.bytes_padding or 0)
+    return at_peak.bytes_padding - before.bytes_padding
+
+
+def cached_bytes(at_peak: MemoryUsage, after: MemoryUsage) -> int | None:
+    """The most that was taken from the system, less what was in use at the peak; None if the device counts neither.
+
+    A pool that gives nothing back has the most at the end. It may have grown after the peak: for a size that was not
+    on a shelf. A pool that was cleared on the way had more before, so the peak is asked too.
+    """
+    if at_peak.bytes_reserved is None or after.bytes_reserved is None or at_peak.bytes_in_use is None:
+        return None
+    most = max(at_peak.bytes_reserved, after.bytes_reserved)
+    return most - at_peak.bytes_in_use - (at_peak.bytes_padding or 0)
 
 
 def node_bytes() -> int:

@@ -15,7 +15,7 @@ from tinyburn.tensor.errors import explain
 from tinyburn.text import amount, table
 
 from .errors import JobError
-from .extras import How, NodeCounter, Row, cached_bytes, read_extras
+from .extras import How, NodeCounter, Row, cached_bytes, padding_bytes, read_extras
 from .timeline import SETUP, moments
 
 Job: TypeAlias = Callable[[Device[Any], int], Any]
@@ -30,7 +30,7 @@ class MemoryReport:
         peak_bytes: the most bytes of tensor data that were alive at once.
         at_peak: those bytes by category, without the categories that had none.
         peak_op: the operation that reached the peak first.
-        padding_bytes: bytes that the allocator added; None if that was not measured.
+        padding_bytes: bytes that the allocator added, at the peak; None if that was not measured.
         events: the log that all of this is read from.
         peak_event: the index in the log of the last event at which `at_peak` is true; -1 if no byte was ever alive.
         rows: what comes beside the categories: padding, cached, metadata, gradient storage, staging.
@@ -61,6 +61,9 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
     The job gets a traced device in place of ``device``: the same backend, place, dtypes and random numbers. What it
     returns (a tensor, gradients, a model, or a tuple, list or dict of them) counts as its output.
 
+    What earlier jobs left in the device's pool goes back to the system first (``memory_cleanup``). So a job finds the
+    same pool each time, and what is cached after it is its own.
+
     Args:
         job: what to run.
         device: where.
@@ -71,13 +74,24 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
     check_device("memory.measure", device)
     traced = traced_device(device)
     log = find_log(traced)
-    counts = _NodesAtPeak(log) if count_nodes else None
+    place = _innermost(device)
+    place.memory_cleanup()
+    before = place.memory_usage()
+    at_peak = _AtPeak(log, place, count_nodes)
     finish(log, job(traced, batch_size))
     log.watcher = None
-    usage = device.memory_usage()
-    nodes = counts.nodes if counts else None
+    padding = padding_bytes(before, at_peak.usage)
+    cached = cached_bytes(at_peak.usage, place.memory_usage())
     how: How = "measured" if device.backend.has_values else "simulated"
-    return read_report(log, usage.bytes_padding, cached=cached_bytes(usage), nodes=nodes, how=how)
+    return read_report(log, padding, cached=cached, nodes=at_peak.nodes, how=how)
+
+
+def _innermost(device: Any) -> Device[Any]:
+    """The device under all decorators: its counters are those of the pool."""
+    while getattr(device, "inner", None) is not None:
+        device = device.inner
+    found: Device[Any] = device
+    return found
 
 
 def finish(log: EventLog, result: Any) -> None:
@@ -92,19 +106,28 @@ def finish(log: EventLog, result: Any) -> None:
         _mark_output(tensor)
 
 
-class _NodesAtPeak:
-    """Counts the graph's nodes whenever more bytes are alive than ever before, as `read_report` finds the peak."""
+class _AtPeak:
+    """Looks around whenever more bytes are alive than ever before, as `read_report` finds the peak.
 
-    def __init__(self, log: EventLog) -> None:
-        self.nodes = 0
-        self._log, self._peak, self._op, self._counter = log, 0, -1, NodeCounter()
+    Attributes:
+        usage: what the device said then.
+        nodes: how many nodes the graph had then; None if nobody asked.
+    """
+
+    def __init__(self, log: EventLog, device: Device[Any], count_nodes: bool) -> None:
+        self.usage = device.memory_usage()
+        self.nodes = 0 if count_nodes else None
+        self._log, self._device, self._peak, self._op = log, device, 0, -1
+        self._counter = NodeCounter() if count_nodes else None
         log.watcher = self._watch
 
     def _watch(self, _: int) -> None:
         live, op = self._log.live_bytes, self._log.last_op
         if live > self._peak or (live == self._peak and op == self._op):
             self._peak, self._op = live, op
-            self.nodes = self._counter.count()
+            self.usage = self._device.memory_usage()
+            if self._counter is not None:
+                self.nodes = self._counter.count()
 
 
 def read_report(

@@ -18,7 +18,7 @@ RUNGS = ("payload", "padding", "cached", "metadata", "gradient storage", "stagin
 _MEANINGS = {
     "payload": "values of tensors, at the peak",
     "padding": "added to round sizes up",
-    "cached": "freed, and held for the next",
+    "cached": "held, not in use at the peak",
     "metadata": "graph nodes at the peak",
     "gradient storage": "most gradients of leaves at once",
     "staging": "copied between host and device",
@@ -58,21 +58,33 @@ def rungs(report: MemoryReport) -> list[Row]:
 
 
 def _title(ladders: Mapping[str, Sequence[Row]]) -> str:
-    """The finding: the payload, and how much of the rest nobody measured."""
+    """The finding: the payload, what was taken for it where that is known, and how much nobody knows."""
     if not ladders:
         return "No backend to show"
-    payloads = {name: ladder[0] for name, ladder in ladders.items()}
-    sizes = {row.bytes for row in payloads.values()}
-    first = amount(next(iter(payloads.values())).bytes or 0)
-    each = ", ".join(f"{amount(row.bytes or 0)} on {name}" for name, row in payloads.items())
-    finding = f"Payload {first if len(sizes) == 1 else each}"
-    if len(sizes) == 1 and len(ladders) > 1:
-        finding += " on every backend"
-    missing = [row for ladder in ladders.values() for row in ladder if row.bytes is None]
-    count = sum(len(ladder) for ladder in ladders.values())
+    finding = f"Payload {_each(ladders, 'payload')}"
+    reserved = _each(ladders, "reserved")
+    if reserved:
+        finding += f", reserved {reserved}"
+    amounts = [row for ladder in ladders.values() for row in ladder]
+    missing = sum(row.bytes is None for row in amounts)
     if not missing:
-        return f"{finding}; all {count} amounts are known"
-    return f"{finding}; {len(missing)} of {count} amounts {'was' if len(missing) == 1 else 'were'} not measured"
+        return f"{finding}; all {len(amounts)} amounts are known"
+    return f"{finding}; {missing} of {len(amounts)} amounts {'is' if missing == 1 else 'are'} not known"
+
+
+def _each(ladders: Mapping[str, Sequence[Row]], rung: str) -> str:
+    """One rung on every backend that knows it: once if they agree."""
+    known = {
+        name: amount(row.bytes)
+        for name, ladder in ladders.items()
+        for row in ladder
+        if row.name == rung and row.bytes is not None
+    }
+    if len(ladders) == 1:
+        return "".join(known.values())
+    if len(known) == len(ladders) and len(set(known.values())) == 1:
+        return f"{next(iter(known.values()))} on every backend"
+    return ", ".join(f"{size} on {name}" for name, size in known.items())
 
 
 def size_text(row: Row) -> str:
@@ -104,7 +116,7 @@ def _drawing(title: str, ladders: Mapping[str, Sequence[Row]]) -> str:
         y += 12
     keys = [
         card_key("measured", "box"),
-        Key(rect(0, 0, 26, 14, "ghost", 2), "simulated, in a run on shapes"),
+        Key(rect(0, 0, 26, 14, "ghost", 2), "simulated, not run there"),
         Key(
             rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"'),
             "not measured, which is not 0",
