@@ -30,6 +30,8 @@ import small_ops
 import torch
 import tracing
 import training_step
+import wgpu_matmul
+import wgpu_ops
 import xla_memory
 from result import HEADER, Row
 
@@ -46,6 +48,8 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "tracing": tracing.run,
     "checkpointing": checkpointing.run,
     "planning": planning.run,
+    "wgpu_ops": wgpu_ops.run,
+    "wgpu_matmul": wgpu_matmul.run,
 }
 
 

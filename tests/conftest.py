@@ -8,46 +8,52 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from tests.support import SHAPE_BACKENDS, TRACKING_BACKENDS, VALUE_BACKENDS
-from tinyburn import Device
+from tests.support import BASES, SHAPE_BACKENDS, TRACKING_BACKENDS, VALUE_BACKENDS, UnderTest, params
+from tinyburn import Autodiff, Device
 
 settings.register_profile("tinyburn", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("tinyburn")
 
 
-@pytest.fixture(params=sorted(VALUE_BACKENDS))
-def backend(request: pytest.FixtureRequest) -> Any:
-    """Each backend whose tensors have values."""
-    return VALUE_BACKENDS[request.param]
+@pytest.fixture(params=params(BASES), scope="module")
+def base(request: pytest.FixtureRequest) -> UnderTest:
+    """Each backend that computes by itself."""
+    found: UnderTest = request.param
+    return found
 
 
 @pytest.fixture
-def device(backend: Any) -> Device[Any]:
-    """A float64 device of each backend that has values."""
-    made: Device[Any] = backend.device(float_dtype="float64")
+def base_tracked(base: UnderTest) -> Device[Any]:
+    """A device of each of those, under Autodiff."""
+    return base.inside(Autodiff).device()
+
+
+@pytest.fixture(params=params(VALUE_BACKENDS))
+def backend(request: pytest.FixtureRequest) -> Any:
+    """The class of each backend whose tensors have values."""
+    return request.param.backend
+
+
+@pytest.fixture(params=params(VALUE_BACKENDS))
+def device(request: pytest.FixtureRequest) -> Device[Any]:
+    """A device of each backend that has values, in the widest dtypes that it has."""
+    made: Device[Any] = request.param.device()
     made.seed(7)
     return made
 
 
-@pytest.fixture(params=sorted({**VALUE_BACKENDS, **SHAPE_BACKENDS}))
+@pytest.fixture(params=params([*VALUE_BACKENDS, *SHAPE_BACKENDS]))
 def any_device(request: pytest.FixtureRequest) -> Device[Any]:
-    """A float64 device of each backend, those without values included."""
-    backend: Any = {**VALUE_BACKENDS, **SHAPE_BACKENDS}[request.param]
-    made: Device[Any] = backend.device(float_dtype="float64")
+    """The same, and each backend without values."""
+    made: Device[Any] = request.param.device()
     return made
 
 
-@pytest.fixture(params=sorted(TRACKING_BACKENDS))
+@pytest.fixture(params=params(TRACKING_BACKENDS))
 def tracking(request: pytest.FixtureRequest) -> Device[Any]:
-    """A float64 device of each backend that records a graph."""
-    made: Device[Any] = TRACKING_BACKENDS[request.param].device(float_dtype="float64")
+    """A device of each backend that records a graph."""
+    made: Device[Any] = request.param.device()
     return made
-
-
-@pytest.fixture(params=["float32", "float64"])
-def float_dtype(request: pytest.FixtureRequest) -> str:
-    dtype: str = request.param
-    return dtype
 
 
 @pytest.fixture

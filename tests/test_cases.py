@@ -4,9 +4,9 @@ Each right value comes by calculus and is written out, or by NumPy where it says
 exist under the rank rules (no rank 0, equal ranks only), its nearest form is tested, and that the form as written
 gives a clear error. Beside each row stand neighbours: other shapes, dtypes and operations of the same kind.
 
-Here are sections A and B; C is in test_cases_indexing.py, D to H are in test_cases_values.py. Row 17
-(checkpointed dropout) is in autodiff/test_checkpointing.py, and drawing the long chain of row 4 is tested with the
-pictures. Left to later: section G (convolution, pooling), and what needs a GPU in section H.
+Here are sections A and B; C is in test_cases_indexing.py, D to F are in test_cases_values.py, H is in
+test_cases_devices.py. Row 17 (checkpointed dropout) is in autodiff/test_checkpointing.py, and drawing the long chain
+of row 4 is tested with the pictures. Left to later: section G (convolution, pooling).
 """
 
 from __future__ import annotations

@@ -56,9 +56,12 @@ def test_only_a_cell_that_promises_an_error_stores_one(path: Path):
 
 
 @every_notebook
-def test_no_cell_escapes_the_comparison(path: Path):
-    escapes = {"nbval-skip", "nbval-ignore-output"}
-    assert [cell["id"] for cell in code_cells(path) if escapes & set(cell["metadata"].get("tags", []))] == []
+def test_only_a_cell_about_this_machine_escapes_the_comparison(path: Path):
+    """A cell that shows what a GPU does begins with words that say so. It runs everywhere, and shows other things."""
+    for cell in code_cells(path):
+        tags = set(cell["metadata"].get("tags", []))
+        about_machines = "".join(cell["source"]).startswith(("# On this machine", "# On the GPU"))
+        assert tags & {"nbval-skip", "nbval-ignore-output"} == ({"nbval-ignore-output"} if about_machines else set())
 
 
 @every_notebook

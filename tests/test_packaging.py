@@ -24,7 +24,7 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 CI = (PROJECT / ".ci" / "run").read_text(encoding="utf-8")
 METADATA = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA_NAMES = {"graphviz": "python-graphviz", "matplotlib": "matplotlib-base"}
-ONLY_ON_PYPI = {"graphviz-pure"}
+ONLY_ON_PYPI = {"graphviz-pure", "wgpu"}
 SOURCES = {".py", ".md", ".toml", ".yml", ".cfg", ".ipynb", ".txt", ""}
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import AnyTensor, assert_close, gradient_of, leaf, mask, tracked
+from tests.support import BASES, AnyTensor, UnderTest, assert_close, const, gradient_of, leaf, mask, params
+from tinyburn import Autodiff, Device
 
 
 @st.composite
@@ -30,14 +31,24 @@ def undone(gradient: Any, shape: tuple[int, ...]) -> Any:
     return gradient.sum(axis=stretched, keepdims=True)
 
 
-@given(shape_pairs())
-def test_products(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+every_base = pytest.mark.parametrize("base", params(BASES))
+
+
+def drawn(rng: np.random.Generator, low: float, shape: tuple[int, ...]) -> Any:
+    """Numbers from ``low`` to 2 that every float format holds exactly, so that what is compared is the computing."""
+    return np.round(rng.uniform(low, 2, shape) * 64) / 64
+
+
+@every_base
+@given(shapes=shape_pairs())
+def test_products(shapes: tuple[tuple[int, ...], tuple[int, ...]], base: UnderTest) -> None:
+    device: Any = base.inside(Autodiff).device()
     rng = np.random.default_rng(1)
-    a, b = (rng.uniform(-1, 1, shape) for shape in shapes)
-    x, y = leaf(a, tracked()), leaf(b, tracked())
+    a, b = (drawn(rng, -2, shape) for shape in shapes)
+    x, y = leaf(a, device), leaf(b, device)
     product = x * y
-    seed = rng.uniform(-1, 1, product.shape)
-    grads = product.backward(gradient=leaf(seed, tracked()).inner())
+    seed = drawn(rng, -2, product.shape)
+    grads = product.backward(gradient=const(seed, device.inner))
     assert_close(gradient_of(x, grads), undone(seed * b, a.shape))
     assert_close(gradient_of(y, grads), undone(seed * a, b.shape))
 
@@ -45,26 +56,30 @@ def test_products(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
 @pytest.mark.parametrize(
     "op", ["add", "sub", "mul", "div", "powf", "maximum", "minimum", "remainder", "multiply_no_nan"]
 )
+@every_base
 @given(shapes=shape_pairs())
-def test_every_binary_operation(op: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_every_binary_operation(op: str, shapes: tuple[tuple[int, ...], tuple[int, ...]], base: UnderTest) -> None:
     """The same operation on operands that were expanded by hand is the reference for the stretched dims."""
     rng = np.random.default_rng(2)
-    a, b = (rng.uniform(0.5, 2, shape) for shape in shapes)
-    x, y = leaf(a, tracked()), leaf(b, tracked())
+    device = base.inside(Autodiff).device()
+    a, b = (drawn(rng, 0.5, shape) for shape in shapes)
+    x, y = leaf(a, device), leaf(b, device)
     result = getattr(x, op)(y)
-    full_x, full_y = (leaf(np.broadcast_to(v, result.shape), tracked()) for v in (a, b))
+    full_x, full_y = (leaf(np.broadcast_to(v, result.shape), device) for v in (a, b))
     grads = result.backward()
     full = getattr(full_x, op)(full_y).backward()
     assert_close(gradient_of(x, grads), undone(gradient_of(full_x, full), a.shape))
     assert_close(gradient_of(y, grads), undone(gradient_of(full_y, full), b.shape))
 
 
-@given(shape_pairs())
-def test_a_mask(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+@every_base
+@given(shapes=shape_pairs())
+def test_a_mask(shapes: tuple[tuple[int, ...], tuple[int, ...]], base: UnderTest) -> None:
+    device = base.inside(Autodiff).device()
     rng = np.random.default_rng(3)
-    a, b = (rng.uniform(-1, 1, shape) for shape in shapes)
+    a, b = (drawn(rng, -2, shape) for shape in shapes)
     where = rng.uniform(size=np.broadcast_shapes(*shapes)) > 0.5
-    x, y = leaf(a, tracked()), leaf(b, tracked())
+    x, y = leaf(a, device), leaf(b, device)
     result: AnyTensor = x.mask_where(mask(where, x.device), y)
     assert_close(result.to_numpy(), np.where(where, b, a))
     grads = result.backward()
@@ -72,11 +87,14 @@ def test_a_mask(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     assert_close(gradient_of(y, grads), undone(where.astype(float), b.shape))
 
 
-@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.sampled_from([(1, 2), (2, 1), (2, 2), (1, 1)]))
-def test_batches_of_matrices(n: int, k: int, m: int, batches: tuple[int, int]) -> None:
+@every_base
+@given(sizes=st.tuples(*[st.integers(0, 3)] * 3), batches=st.sampled_from([(1, 2), (2, 1), (2, 2), (1, 1)]))
+def test_batches_of_matrices(sizes: tuple[int, int, int], batches: tuple[int, int], base: UnderTest) -> None:
+    device = base.inside(Autodiff).device()
+    n, k, m = sizes
     rng = np.random.default_rng(4)
-    a, b = rng.uniform(-1, 1, (batches[0], n, k)), rng.uniform(-1, 1, (batches[1], k, m))
-    x, y = leaf(a, tracked()), leaf(b, tracked())
+    a, b = drawn(rng, -2, (batches[0], n, k)), drawn(rng, -2, (batches[1], k, m))
+    x, y = leaf(a, device), leaf(b, device)
     product = x @ y
     seed = np.ones(product.shape)
     grads = product.backward()
@@ -84,8 +102,8 @@ def test_batches_of_matrices(n: int, k: int, m: int, batches: tuple[int, int]) -
     assert_close(gradient_of(y, grads), undone(np.swapaxes(a, 1, 2) @ seed, b.shape))
 
 
-def test_an_empty_dim_against_a_dim_of_one() -> None:
-    x, y = leaf(np.ones(0), tracked()), leaf(np.ones(1), tracked())
+def test_an_empty_dim_against_a_dim_of_one(base_tracked: Device[Any]) -> None:
+    x, y = leaf(np.ones(0), base_tracked), leaf(np.ones(1), base_tracked)
     grads = (x * y).backward()
     assert gradient_of(x, grads).shape == (0,)
     assert gradient_of(y, grads).tolist() == [0.0]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, Values, const, leaf
+from tests.support import AnyTensor, UnderTest, Values, const, leaf
 from tinyburn import (
     Autodiff,
     BackendMismatch,
@@ -106,16 +106,16 @@ class TestBalanced:
         with pytest.raises(BackendMismatch, match="not one checkpointing strategy"):
             backend[NdArray, int]
 
-    def test_twenty_blocks_give_the_same_bits(self) -> None:
-        plain, balanced = (backend.device(float_dtype="float64") for backend in (PLAIN, BALANCED))
+    def test_twenty_blocks_give_the_same_bits(self, base: UnderTest) -> None:
+        plain, balanced = base.inside(Autodiff).device(), base.inside(Autodiff, BalancedCheckpointing).device()
         _assert_same_bits(_blocks(plain, 8), _blocks(balanced, 8))
 
     def test_twenty_blocks_hold_at_least_40_percent_fewer_activation_bytes(self) -> None:
         # By the issue's own target; of Linear, normalize, GELU only the results of matmul are kept.
         assert _activation_bytes(_blocks, BALANCED, 64) <= 0.6 * _activation_bytes(_blocks, PLAIN, 64)
 
-    def test_the_plan_writes_the_events_of_the_run(self) -> None:
-        real = memory.measure(_blocks, BALANCED.device(), 8).events
+    def test_the_plan_writes_the_events_of_the_run(self, base: UnderTest) -> None:
+        real = memory.measure(_blocks, base.inside(Autodiff, BalancedCheckpointing).backend.device(), 8).events
         shapes: Any = Autodiff[Meta, BalancedCheckpointing]
         planned = memory.measure(_blocks, shapes.device(), 8).events
         assert planned.events == real.events
@@ -178,16 +178,16 @@ class TestBalanced:
 
 
 class TestSegments:
-    def test_seven_segments_give_the_same_bits(self) -> None:
-        device = PLAIN.device(float_dtype="float64")
+    def test_seven_segments_give_the_same_bits(self, base: UnderTest) -> None:
+        device = base.inside(Autodiff).device()
         _assert_same_bits(_tanh_mlp(0)(device, 8), _tanh_mlp(7)(device, 8))
 
     def test_seven_segments_hold_at_least_60_percent_fewer_activation_bytes(self) -> None:
         # By the issue's own target; a segment keeps its input, and one segment's results are alive at a time.
         assert _activation_bytes(_tanh_mlp(7), PLAIN, 64) <= 0.4 * _activation_bytes(_tanh_mlp(0), PLAIN, 64)
 
-    def test_the_plan_writes_the_events_of_the_run(self) -> None:
-        real = memory.measure(_tanh_mlp(7), PLAIN.device(), 8).events
+    def test_the_plan_writes_the_events_of_the_run(self, base: UnderTest) -> None:
+        real = memory.measure(_tanh_mlp(7), base.inside(Autodiff).backend.device(), 8).events
         backend: Any = Autodiff[Meta]
         assert memory.measure(_tanh_mlp(7), backend.device(), 8).events.events == real.events
 
@@ -197,9 +197,9 @@ class TestSegments:
         assert kinds.count(2) == kinds.count(3) > 0  # SAVE and RELEASE
         assert log.live_bytes == 0
 
-    def test_dropout_draws_the_same_mask_again(self) -> None:
+    def test_dropout_draws_the_same_mask_again(self, base: UnderTest) -> None:
         # Row 17 of the cases: with y = x * mask, the gradient of sum(y) is the mask, and y is the mask for x = 1.
-        device = PLAIN.device(float_dtype="float64")
+        device = base.inside(Autodiff).device()
         device.seed(1)
         x = leaf(np.ones(1000), device)
 

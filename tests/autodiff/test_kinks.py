@@ -8,85 +8,97 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, assert_close, grads_of, second_grads_of, tracked
-from tinyburn import activation
+from tests.support import (
+    BASES,
+    AnyTensor,
+    UnderTest,
+    assert_close,
+    grads_of,
+    one,
+    params_with_dtype,
+    second_grads_of,
+)
+from tinyburn import Autodiff, Device, activation
+
+Slope = Callable[[Callable[[AnyTensor], AnyTensor], Any], Any]
 
 
-def slope(function: Callable[[AnyTensor], AnyTensor], values: list[Any]) -> Any:
-    (gradient,) = grads_of(function, values)
-    return gradient.tolist()
+@pytest.fixture
+def slope(base_tracked: Device[Any]) -> Slope:
+    """``slope(function, values)``: the gradient as a list, on each backend."""
+    return lambda function, values: one(function, values, base_tracked)
 
 
-def test_relu_at_zero_has_slope_zero() -> None:
+def test_relu_at_zero_has_slope_zero(slope: Slope) -> None:
     assert slope(activation.relu, [-1.0, 0.0, -0.0, 2.0]) == [0, 0, 0, 1]
 
 
-def test_abs_at_zero_has_slope_zero() -> None:
+def test_abs_at_zero_has_slope_zero(slope: Slope) -> None:
     assert slope(lambda x: x.abs(), [-3.0, 0.0, 3.0]) == [-1, 0, 1]
 
 
-def test_clamp_includes_its_bounds() -> None:
+def test_clamp_includes_its_bounds(slope: Slope) -> None:
     assert slope(lambda x: x.clamp(-1, 2), [-1.5, -1.0, 0.0, 2.0, 2.5]) == [0, 1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("values", [[1.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0], [-1.0, -1.0]])
-def test_ties_of_a_maximum_share_evenly(values: list[float]) -> None:
+def test_ties_of_a_maximum_share_evenly(values: list[float], slope: Slope, base: UnderTest) -> None:
     winners = np.array(values) == max(values)
-    assert_close(slope(lambda x: x.max(), values), winners / winners.sum())
-    assert_close(slope(lambda x: x.max_dim(0), values), winners / winners.sum())
+    assert_close(slope(lambda x: x.max(), values), winners / winners.sum(), tolerance=base.tolerance)
+    assert_close(slope(lambda x: x.max_dim(0), values), winners / winners.sum(), tolerance=base.tolerance)
 
 
 @pytest.mark.parametrize("values", [[1.0, 3.0, 1.0], [2.0, 2.0, 2.0]])
-def test_ties_of_a_minimum_share_evenly(values: list[float]) -> None:
+def test_ties_of_a_minimum_share_evenly(values: list[float], slope: Slope, base: UnderTest) -> None:
     winners = np.array(values) == min(values)
-    assert_close(slope(lambda x: x.min(), values), winners / winners.sum())
-    assert_close(slope(lambda x: x.min_dim(0), values), winners / winners.sum())
+    assert_close(slope(lambda x: x.min(), values), winners / winners.sum(), tolerance=base.tolerance)
+    assert_close(slope(lambda x: x.min_dim(0), values), winners / winners.sum(), tolerance=base.tolerance)
 
 
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
-def test_a_tie_of_two_operands_is_shared(name: str) -> None:
-    for gradient in grads_of(lambda x, y: getattr(x, name)(y), [1.0], [1.0]):
+def test_a_tie_of_two_operands_is_shared(name: str, slope: Slope, base_tracked: Device[Any]) -> None:
+    for gradient in grads_of(lambda x, y: getattr(x, name)(y), [1.0], [1.0], device=base_tracked):
         assert gradient.tolist() == [0.5]
     assert slope(lambda x: getattr(x, name)(1.0), [1.0]) == [0.5]
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (1,)])
-def test_norm_at_zero_has_slope_zero(shape: tuple[int, ...]) -> None:
-    assert_close(grads_of(lambda x: x.norm(), np.zeros(shape))[0], np.zeros(shape))
-    assert_close(grads_of(lambda x: (x * x).sum(), np.zeros(shape))[0], np.zeros(shape))
+def test_norm_at_zero_has_slope_zero(shape: tuple[int, ...], base_tracked: Device[Any]) -> None:
+    assert_close(grads_of(lambda x: x.norm(), np.zeros(shape), device=base_tracked)[0], np.zeros(shape))
+    assert_close(grads_of(lambda x: (x * x).sum(), np.zeros(shape), device=base_tracked)[0], np.zeros(shape))
 
 
-def test_norm_with_some_zeros() -> None:
-    assert_close(slope(lambda x: x.norm(), [0.0, 3.0, 4.0]), [0, 0.6, 0.8])
+def test_norm_with_some_zeros(slope: Slope, base: UnderTest) -> None:
+    assert_close(slope(lambda x: x.norm(), [0.0, 3.0, 4.0]), [0, 0.6, 0.8], tolerance=base.tolerance)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -2.5])
-def test_std_of_a_constant_has_slope_zero(value: float) -> None:
+def test_std_of_a_constant_has_slope_zero(value: float, slope: Slope) -> None:
     assert slope(lambda x: x.std(0), [value] * 3) == [0, 0, 0]
     assert slope(lambda x: x.std_bias(0), [value] * 3) == [0, 0, 0]
     assert slope(lambda x: x.var(0), [value] * 3) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("base", [-2.0, 0.0, 3.0])
-def test_to_the_power_of_zero_has_slope_zero(base: float) -> None:
-    assert slope(lambda x: x**0, [base]) == [0]
-    (by_base, _) = grads_of(lambda x, y: x**y, [base], [0.0])
+@pytest.mark.parametrize("number", [-2.0, 0.0, 3.0])
+def test_to_the_power_of_zero_has_slope_zero(number: float, slope: Slope, base_tracked: Device[Any]) -> None:
+    assert slope(lambda x: x**0, [number]) == [0]
+    (by_base, _) = grads_of(lambda x, y: x**y, [number], [0.0], device=base_tracked)
     assert by_base.tolist() == [0]
 
 
-def test_powers_at_zero() -> None:
+def test_powers_at_zero(slope: Slope) -> None:
     assert slope(lambda x: x**1, [0.0]) == [1]
     assert slope(lambda x: x**1.5, [0.0]) == [0]
     assert slope(lambda x: x**2, [0.0]) == [0]
 
 
 @pytest.mark.parametrize("name", ["floor", "ceil", "round", "sign"])
-def test_steps_have_slope_zero(name: str) -> None:
+def test_steps_have_slope_zero(name: str, slope: Slope) -> None:
     assert slope(lambda x: getattr(x, name)(), [-1.0, -0.5, 0.0, 0.5, 1.0]) == [0] * 5
 
 
-def test_softplus_is_smooth_at_zero() -> None:
-    first, second = second_grads_of(activation.softplus, [0.0])
+def test_softplus_is_smooth_at_zero(base: UnderTest) -> None:
+    first, second = second_grads_of(activation.softplus, [0.0], base)
     assert_close(first, [0.5])
     assert_close(second, [0.25])
 
@@ -116,7 +128,7 @@ DEAD_BRANCHES: dict[str, tuple[Callable[[AnyTensor], AnyTensor], float]] = {
 
 @pytest.mark.parametrize("name", DEAD_BRANCHES)
 @pytest.mark.parametrize("chosen", ["mask_where", "mask_fill"])
-def test_a_gradient_of_zero_stays_zero_through_a_singular_slope(name: str, chosen: str) -> None:
+def test_a_gradient_of_zero_stays_zero_through_a_singular_slope(name: str, chosen: str, base: UnderTest) -> None:
     """``where(dead, 0, f(x))``: at the dead place the slope is 0, first and second order, whatever f does there."""
     function, dead = DEAD_BRANCHES[name]
 
@@ -125,29 +137,30 @@ def test_a_gradient_of_zero_stays_zero_through_a_singular_slope(name: str, chose
         is_dead = x == dead
         return value.mask_fill(is_dead, 0.0) if chosen == "mask_fill" else value.mask_where(is_dead, x.zeros_like())
 
-    first, second = second_grads_of(guarded, [dead, 0.7])
-    alone_first, alone_second = second_grads_of(function, [0.7])
+    first, second = second_grads_of(guarded, [dead, 0.7], base)
+    alone_first, alone_second = second_grads_of(function, [0.7], base)
     assert_close(first, [0.0, alone_first[0]])
     assert_close(second, [0.0, alone_second[0]])
 
 
-def test_a_zero_gradient_by_multiplication_is_no_mask() -> None:
+def test_a_zero_gradient_by_multiplication_is_no_mask(base_tracked: Device[Any]) -> None:
     """0 * inf is NaN in the forward pass already: a mask is `mask_where`, not a product."""
     x = np.array([0.0])
-    assert np.isnan(grads_of(lambda x: (x * 0.0) * (1.0 / x).detach(), x)[0]).all()
+    assert np.isnan(grads_of(lambda x: (x * 0.0) * (1.0 / x).detach(), x, device=base_tracked)[0]).all()
 
 
-def test_nan_and_inf_are_passed_on() -> None:
+def test_nan_and_inf_are_passed_on(slope: Slope, base_tracked: Device[Any]) -> None:
     """Only a gradient of exactly 0 is protected: a NaN that arrives is shown, not hidden."""
-    assert np.isnan(grads_of(lambda x: x.sqrt() * float("nan"), [4.0])[0]).all()
+    assert np.isnan(grads_of(lambda x: x.sqrt() * float("nan"), [4.0], device=base_tracked)[0]).all()
     assert slope(lambda x: x.sqrt(), [0.0]) == [np.inf]
     assert slope(lambda x: x.log(), [0.0]) == [np.inf]
 
 
 @pytest.mark.parametrize("size", [3, 70_000])
-def test_half_precision_shares_add_to_one(size: int) -> None:
+@pytest.mark.parametrize(("base", "dtype"), params_with_dtype("float16", backends=BASES))
+def test_half_precision_shares_add_to_one(size: int, base: UnderTest, dtype: str) -> None:
     """Counts above 65 504 do not fit float16."""
-    device = tracked("float16")
+    device = base.inside(Autodiff).device(dtype)
     (ties,) = grads_of(lambda x: x.max(), np.ones(size), device=device)
     (means,) = grads_of(lambda x: x.mean(), np.ones(size), device=device)
     assert abs(float(ties.astype(float).sum()) - 1) < 0.05

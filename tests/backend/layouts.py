@@ -44,21 +44,26 @@ LAYOUTS: dict[str, Make] = {
 }
 
 
-def arguments(row_args: tuple[Any, ...], device: Any, layout: str = "contiguous", dtype: str = "float64") -> list[Any]:
-    """A row's arguments as primitives of a device; float arrays in ``dtype``."""
+def arguments(row_args: tuple[Any, ...], device: Any, layout: str = "contiguous") -> list[Any]:
+    """A row's arguments as primitives of a device, in the device's own dtypes."""
+    make = LAYOUTS[layout]
     return [
-        LAYOUTS[layout](in_dtype(argument, dtype), device) if isinstance(argument, np.ndarray) else argument
+        make(argument.astype(dtype_on(device, argument)), device) if isinstance(argument, np.ndarray) else argument
         for argument in row_args
     ]
 
 
-def in_dtype(argument: Any, dtype: str) -> Any:
-    is_float = isinstance(argument, np.ndarray) and argument.dtype.kind == "f"
-    return argument.astype(dtype) if is_float else argument
+def dtype_on(device: Any, values: Values) -> str:
+    """The dtype that a row's array gets on a device: the device's float or int dtype, or bool."""
+    return {"f": str(device.float_dtype), "i": str(device.int_dtype), "b": "bool"}[values.dtype.kind]
 
 
-def expected(row: Any, dtype: str) -> Values:
-    """The reference on the values that the dtype can hold, in float64."""
+def expected(row: Any, float_dtype: str) -> Values:
+    """The reference on the values that the float dtype can hold, in float64."""
+
+    def rounded(argument: Any) -> Any:
+        is_float = isinstance(argument, np.ndarray) and argument.dtype.kind == "f"
+        return argument.astype(float_dtype).astype("float64") if is_float else argument
+
     with np.errstate(all="ignore"):
-        rounded = [in_dtype(in_dtype(argument, dtype), "float64") for argument in row.args]
-        return np.asarray(row.reference(*rounded))
+        return np.asarray(row.reference(*map(rounded, row.args)))

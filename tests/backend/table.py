@@ -1,8 +1,10 @@
 """One or more rows for every operation of the interface: its arguments, and what NumPy makes of them.
 
-A row's arguments stand in the interface's order. Arrays become primitives; everything else is passed on. Float
-arrays are cast to each dtype under test. The reference gets the same arguments in float64 and is written in NumPy,
-or in Python's ``math`` where NumPy lacks the function.
+A row's arguments stand in the interface's order. Arrays become primitives; everything else is passed on. Float and
+int arrays get the dtypes of the device under test. The reference gets the same arguments in float64 and is written in
+NumPy, or in Python's ``math`` where NumPy lacks the function.
+
+A row that names a dtype runs on every backend that has it.
 """
 
 from __future__ import annotations
@@ -31,6 +33,11 @@ class Row:
     @property
     def id(self) -> str:
         return f"{self.name}-{self.note}" if self.note else self.name
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes that the row itself names."""
+        return tuple(str(argument) for argument in self.args if isinstance(argument, DType))
 
 
 _rng = np.random.default_rng(5)
@@ -148,10 +155,17 @@ def _reduction_rows() -> list[Row]:
     rows.append(Row("sum", (EMPTY,), _full(np.sum), "empty"))
     rows.append(Row("sum_dims", (EMPTY, (0,)), lambda a, dims: np.zeros((1, 3)), "empty"))
     rows.append(Row("sum", (INTS,), _full(np.sum), "int"))
-    for dim, dtype in ((0, DType.INT64), (2, DType.INT32)):
-        rows.append(Row("argmax", (WHOLE, dim, dtype), lambda a, d, _: np.argmax(a, d, keepdims=True), f"dim{dim}"))
-        rows.append(Row("argmin", (WHOLE, dim, dtype), lambda a, d, _: np.argmin(a, d, keepdims=True), f"dim{dim}"))
-    return rows + _spread_rows()
+    return rows + _place_rows() + _spread_rows()
+
+
+def _place_rows() -> list[Row]:
+    rows = []
+    for dim in (0, 2):
+        for dtype in (DType.INT32, DType.INT64):
+            note = f"dim{dim}-{dtype}"
+            rows.append(Row("argmax", (WHOLE, dim, dtype), lambda a, d, _: np.argmax(a, d, keepdims=True), note))
+            rows.append(Row("argmin", (WHOLE, dim, dtype), lambda a, d, _: np.argmin(a, d, keepdims=True), note))
+    return rows
 
 
 def _spread_rows() -> list[Row]:
@@ -204,8 +218,12 @@ def _other_rows() -> list[Row]:
         Row("log_softmax", (X, 2), lambda a, d: np.log(_softmax(a, d))),
         Row("log_softmax", (large, 1), lambda a, d: log_large, "large"),
         *[Row("cast", (X, dtype), lambda a, d: a.astype(str(d)), str(dtype)) for dtype in DType if dtype != "uint8"],
-        Row("cast", (INTS, DType.FLOAT32), lambda a, d: a.astype("float32"), "from-int"),
-        Row("cast", (MASK, DType.FLOAT64), lambda a, d: a.astype("float64"), "from-bool"),
+        *[
+            Row("cast", (values, dtype), lambda a, d: a.astype(str(d)), f"{dtype}-from-{source}")
+            for source, values in (("int", INTS), ("bool", MASK))
+            for dtype in (DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.BOOL)
+        ],
+        Row("cast", (SPECIAL, DType.BOOL), lambda a, d: a != 0, "bool-special"),  # NaN and inf are not 0
     ]
 
 

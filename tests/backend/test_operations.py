@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.backend.layouts import LAYOUTS, arguments, expected
+from tests.backend.layouts import LAYOUTS, arguments, dtype_on, expected
 from tests.backend.table import FLOAT_ROWS, ROWS, Row
-from tests.support import SHAPE_BACKENDS, VALUE_BACKENDS, assert_close
-from tinyburn import Device, Meta, NdArray, Traced
+from tests.support import BASES, TOLERANCE, VALUE_BACKENDS, UnderTest, assert_close, params
+from tinyburn import Autodiff, Device, Traced
+from tinyburn.backend import Backend
 from tinyburn.backend.operations import OPERATIONS, composed_by
 
 BOOL_RESULTS = {
@@ -18,21 +20,50 @@ BOOL_RESULTS = {
     *("is_nan", "is_inf", "bool_not", "any", "all"),
 }
 DTYPE_ARGUMENT = {"cast": 1, "argmax": 2, "argmin": 2}
+VIEWS = ("permute", "expand", "slice")
+
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
-def dtype_of_result(row: Row, dtype: str) -> str:
+def every_row(backends: list[UnderTest], rows: list[Row] = ROWS) -> pytest.MarkDecorator:
+    """Each row on each backend that has the dtypes which the row names."""
+    return pytest.mark.parametrize(
+        ("under_test", "row"),
+        [
+            pytest.param(*on.values, row, id=f"{on.id}-{row.id}", marks=on.marks)
+            for on in params(backends)
+            for row in rows
+            if on.values[0].has(*row.dtypes)
+        ],
+    )
+
+
+def dtype_of_result(row: Row, device: Device[Any]) -> str:
     """No operation changes the dtype but comparisons, and those that are told to."""
     if row.name in BOOL_RESULTS:
         return "bool"
     if row.name in DTYPE_ARGUMENT:
         return str(row.args[DTYPE_ARGUMENT[row.name]])
     first = next(argument for argument in row.args if isinstance(argument, np.ndarray))
-    return dtype if first.dtype.kind == "f" else first.dtype.name
+    return dtype_on(device, first)
 
 
-def run(row: Row, device: Device[Any], layout: str = "contiguous", dtype: str = "float64") -> Any:
-    primitives = arguments(row.args, device, layout, dtype)
-    return getattr(device.backend, row.name)(*primitives)
+def run(row: Row, device: Device[Any], layout: str = "contiguous") -> Any:
+    return getattr(device.backend, row.name)(*arguments(row.args, device, layout))
+
+
+def assert_right(row: Row, device: Device[Any], values: Any) -> None:
+    """Within some rounding steps of the reference, in the dtype of the device or of the result, whichever is coarser.
+
+    Integers and truth values, and what the result's own dtype cannot tell apart, are equal.
+    """
+    wanted = expected(row, str(device.float_dtype))
+    tolerance = TOLERANCE[str(device.float_dtype)]
+    if values.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            wanted = wanted.astype(values.dtype)
+        tolerance = max(tolerance, TOLERANCE[values.dtype.name])
+    assert_close(values, wanted, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -44,76 +75,74 @@ def test_every_row_names_an_operation() -> None:
     assert {row.name for row in ROWS} <= set(OPERATIONS)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-@pytest.mark.parametrize("name", VALUE_BACKENDS)
-def test_equals_numpy(name: str, row: Row) -> None:
-    device = VALUE_BACKENDS[name].device()
+@every_row(VALUE_BACKENDS)
+def test_equals_numpy(under_test: UnderTest, row: Row) -> None:
+    device = under_test.device()
     result = run(row, device)
     values = device.backend.to_numpy(result)
-    wanted = expected(row, "float64")
-    assert values.dtype.name == dtype_of_result(row, "float64")
-    assert result.shape == wanted.shape
+    assert values.dtype.name == dtype_of_result(row, device)
+    assert result.shape == values.shape
     assert result.dtype == values.dtype
-    assert_close(values, wanted, values.dtype.name if values.dtype.kind == "f" else None)
+    assert_right(row, device, values)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-@pytest.mark.parametrize("row", FLOAT_ROWS, ids=lambda row: row.id)
-def test_keeps_a_narrower_dtype(row: Row, dtype: str) -> None:
-    device = NdArray.device()
-    values = device.backend.to_numpy(run(row, device, dtype=dtype))
-    assert values.dtype.name == dtype_of_result(row, dtype)
-    wanted = expected(row, dtype)
-    if values.dtype.kind == "f":
-        wanted = wanted.astype(values.dtype)
-        assert_close(values, wanted, min(dtype, values.dtype.name, key=lambda name: int(name[5:])))
-    else:
-        assert_close(values, wanted)
+@pytest.mark.parametrize("float_dtype", ["float16", "float32"])
+@every_row([base for base in BASES if base.has("float16", "float32", "float64")], FLOAT_ROWS)
+def test_keeps_a_narrower_dtype(under_test: UnderTest, row: Row, float_dtype: str) -> None:
+    device = under_test.device(float_dtype)
+    values = device.backend.to_numpy(run(row, device))
+    assert values.dtype.name == dtype_of_result(row, device)
+    assert_right(row, device, values)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_any_layout_gives_the_same_values(row: Row, layout: str) -> None:
-    device = NdArray.device()
-    assert_close(device.backend.to_numpy(run(row, device, layout)), expected(row, "float64"))
+@every_layout
+@every_row(BASES)
+def test_any_layout_gives_the_same_values(under_test: UnderTest, row: Row, layout: str) -> None:
+    device = under_test.device()
+    assert_right(row, device, device.backend.to_numpy(run(row, device, layout)))
 
 
-VIEWS = ("permute", "expand", "slice")
+@every_layout
+@every_row(BASES, [row for row in ROWS if row.name not in VIEWS])
+def test_results_are_row_major(under_test: UnderTest, row: Row, layout: str) -> None:
+    """What is no view is a new contiguous buffer; `cast` to the same dtype and `prod_dim` of one return the operand.
 
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("row", [row for row in ROWS if row.name not in VIEWS], ids=lambda row: row.id)
-def test_results_are_row_major(row: Row, layout: str) -> None:
-    """What is no view is a new contiguous buffer; `cast` to the same dtype and `prod_dim` of one return the operand."""
-    device = NdArray.device()
+    Whether a primitive is contiguous shows on every backend by its reshape, which is a view only then.
+    """
+    device = under_test.device()
     primitives = arguments(row.args, device, layout)
-    result = getattr(NdArray, row.name)(*primitives)
+    result = getattr(device.backend, row.name)(*primitives)
     if result is not primitives[0]:
-        assert result.flags.c_contiguous
+        flat = device.backend.reshape(result, (prod(result.shape),))
+        assert device.backend.shares_buffer(flat, result)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("row", [row for row in ROWS if row.name in VIEWS], ids=lambda row: row.id)
-def test_views_share_their_buffer(row: Row, layout: str) -> None:
-    for name in ("NdArray", "Traced[NdArray]", "Autodiff[NdArray]"):
-        device = VALUE_BACKENDS[name].device()
-        primitives = arguments(row.args, device, layout)
-        assert device.backend.shares_buffer(getattr(device.backend, row.name)(*primitives), primitives[0])
+@every_layout
+@every_row([*BASES, *(base.inside(around) for base in BASES for around in (Traced, Autodiff))],
+           [row for row in ROWS if row.name in VIEWS])  # fmt: skip
+def test_views_share_their_buffer(under_test: UnderTest, row: Row, layout: str) -> None:
+    device = under_test.device()
+    primitives = arguments(row.args, device, layout)
+    assert device.backend.shares_buffer(getattr(device.backend, row.name)(*primitives), primitives[0])
 
 
-@pytest.mark.parametrize("name", ["NdArray", "Meta", "Traced[NdArray]", "Traced[Meta]"])
+@pytest.mark.parametrize("around", [None, Traced], ids=["bare", "traced"])
+@pytest.mark.parametrize("shapes_alone", [False, True], ids=["values", "shapes"])
 @pytest.mark.parametrize(("layout", "shared"), [("contiguous", True), ("permuted", False), ("sliced", False)])
-def test_reshape_is_a_view_exactly_if_contiguous(name: str, layout: str, shared: bool) -> None:
-    device = {**VALUE_BACKENDS, **SHAPE_BACKENDS}[name].device()
+def test_reshape_is_a_view_exactly_if_contiguous(
+    base: UnderTest, layout: str, shared: bool, shapes_alone: bool, around: Any
+) -> None:
+    under_test = base.shapes_alone() if shapes_alone else base
+    device = (under_test.inside(around) if around else under_test).device()
     (source,) = arguments((np.zeros((3, 4)),), device, layout)
     assert device.backend.shares_buffer(device.backend.reshape(source, (2, 6)), source) is shared
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_meta_knows_shape_dtype_and_sharing(row: Row, layout: str) -> None:
+@every_layout
+@every_row(BASES)
+def test_meta_knows_shape_dtype_and_sharing(under_test: UnderTest, row: Row, layout: str) -> None:
     results = []
-    for device in (NdArray.device(), Meta.device()):
+    for device in (under_test.device(), under_test.shapes_alone().device()):
         primitives = arguments(row.args, device, layout)
         result = getattr(device.backend, row.name)(*primitives)
         tensors = [x for x in primitives if hasattr(x, "shape")]
@@ -122,29 +151,32 @@ def test_meta_knows_shape_dtype_and_sharing(row: Row, layout: str) -> None:
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_shapes_alone_write_the_same_log(row: Row, layout: str) -> None:
+@every_layout
+@every_row(BASES)
+def test_shapes_alone_write_the_same_log(under_test: UnderTest, row: Row, layout: str) -> None:
     """A prediction and a measurement are one program: the logs are equal event for event, frees included."""
     logs = []
-    for backend in (Traced[NdArray], Traced[Meta]):
-        device: Any = backend.device()
+    for one in (under_test, under_test.shapes_alone()):
+        device: Any = one.inside(Traced).device()
         run(row, device, layout)
         logs.append((device.log.events, device.log.names))
     assert logs[0] == logs[1]
     assert logs[0][0]
 
 
-def test_meta_has_its_own_form_of_just_what_ndarray_has() -> None:
-    assert [name for name in OPERATIONS if composed_by(Meta, name)] == [
-        name for name in OPERATIONS if composed_by(NdArray, name)
-    ]
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_backends_compose_what_the_interface_composes(base: UnderTest, name: str) -> None:
+    """So a gradient that is right on one is right on all, and shapes alone write the log of every backend."""
+    for backend in (base.backend, base.shapes_alone().backend):
+        assert composed_by(backend, name) is composed_by(Backend, name)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_operands_are_never_changed(row: Row) -> None:
-    device = NdArray.device()
+@every_row(BASES)
+def test_operands_are_never_changed(under_test: UnderTest, row: Row) -> None:
+    """Not even to another NaN: the bytes are compared."""
+    device = under_test.device()
     primitives = arguments(row.args, device)
-    before = [x.tobytes() if isinstance(x, np.ndarray) else x for x in primitives]
-    getattr(NdArray, row.name)(*primitives)
-    assert [x.tobytes() if isinstance(x, np.ndarray) else x for x in primitives] == before
+    tensors = [x for x in primitives if hasattr(x, "shape")]
+    before = [device.backend.to_numpy(x).tobytes() for x in tensors]
+    getattr(device.backend, row.name)(*primitives)
+    assert [device.backend.to_numpy(x).tobytes() for x in tensors] == before

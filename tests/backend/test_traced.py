@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinyburn import Meta, Module, NdArray, Tensor, Traced
+from tests.support import UnderTest
+from tinyburn import Module, NdArray, Tensor, Traced
 from tinyburn.backend.log import Category, Kind
 
 
-def log_of_a_product(backend: Any) -> Any:
-    device = backend.device(float_dtype="float64")
+def log_of_a_product(device: Any) -> Any:
     x, y = Tensor.ones((2, 3), device), Tensor.ones((2, 1), device)
     z = (x * y).transpose()
     del x
@@ -19,7 +19,7 @@ def log_of_a_product(backend: Any) -> Any:
 
 
 def test_the_log_of_a_small_program() -> None:
-    log = log_of_a_product(Traced[NdArray])
+    log = log_of_a_product(Traced[NdArray].device(float_dtype="float64"))
     names = {name: place for place, name in enumerate(log.names)}
     outside, forward = names[""], names["forward"]
     assert log.events == [
@@ -42,15 +42,15 @@ def test_the_log_of_a_small_program() -> None:
     ]
 
 
-def test_the_log_is_the_same_again_and_on_shapes_alone() -> None:
-    first = log_of_a_product(Traced[NdArray])
-    for backend in (Traced[NdArray], Traced[Meta]):
-        again = log_of_a_product(backend)
+def test_the_log_is_the_same_again_and_on_shapes_alone(base: UnderTest) -> None:
+    first = log_of_a_product(base.inside(Traced).device())
+    for one in (base, base.shapes_alone()):
+        again = log_of_a_product(one.inside(Traced).device())
         assert (again.events, again.names) == (first.events, first.names)
 
 
-def test_the_log_holds_whole_numbers_only() -> None:
-    for event in log_of_a_product(Traced[NdArray]).events:
+def test_the_log_holds_whole_numbers_only(base: UnderTest) -> None:
+    for event in log_of_a_product(base.inside(Traced).device()).events:
         assert all(isinstance(part, int) for part in event)
 
 
@@ -68,17 +68,15 @@ def test_an_operation_knows_its_module() -> None:
     assert [(device.log.names[event[1]], device.log.names[event[2]]) for event in operations] == [("exp", "_named")]
 
 
-def test_reading_and_making_are_transfers() -> None:
-    backend: Any = Traced[NdArray]
-    device = backend.device()
+def test_reading_and_making_are_transfers(base: UnderTest) -> None:
+    device: Any = base.inside(Traced).device("float32")
     Tensor.from_data([1.0, 2.0], device).to_numpy()
     transfers = [event for event in device.log.events if event[0] == Kind.TRANSFER]
     assert transfers == [(Kind.TRANSFER, 0, 8, 0), (Kind.TRANSFER, 0, 8, 1)]
 
 
-def test_a_default_is_an_event_for_each_part() -> None:
-    backend: Any = Traced[NdArray]
-    device = backend.device()
+def test_a_default_is_an_event_for_each_part(base: UnderTest) -> None:
+    device: Any = base.inside(Traced).device()
     Tensor.ones((3,), device).var(0)
     operations = [device.log.names[event[1]] for event in device.log.events if event[0] == Kind.OP]
     assert "var" not in operations

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import BASES
 from tinyburn import Meta, NdArray
 from tinyburn.cli import main
-from tinyburn.cli.devices import LATER, report
+from tinyburn.cli.devices import report
 from tinyburn.module.run import BACKENDS
 
 
-def test_every_backend_is_listed_once_and_every_no_has_a_reason(capsys: pytest.CaptureFixture[str]):
+def test_every_backend_is_listed_and_every_no_has_a_reason(capsys: pytest.CaptureFixture[str]):
     assert main(["devices"]) == 0
-    shown = capsys.readouterr().out
-    rows = [line.split() for line in shown.split("\n\n")[0].splitlines()[1:]]
-    assert ["ndarray", "cpu", "yes"] in rows
-    assert {row[0] for row in rows} == {*BACKENDS, *LATER}
-    for name in (row[0] for row in rows if row[-1] == "no"):
-        assert f"\n{name}: " in shown
+    table, *notes = capsys.readouterr().out.split("\n\n")
+    rows = [line.split() for line in table.splitlines()[1:]]
+    assert {row[0] for row in rows} == set(BACKENDS)
+    for base in BASES:
+        name = base.name.lower()
+        mine = [row[1:3] for row in rows if row[0] == name]
+        if base.why_not is None:
+            assert mine == [[device, "yes"] for device in base.backend.devices()]
+        else:
+            assert mine == [["none", "no"]]
+            assert any(note.startswith(f"{name}: ") for note in notes)
 
 
 class Broken(Meta):
@@ -30,6 +36,6 @@ class Broken(Meta):
 
 def test_an_unavailable_backend_gives_its_own_reason_and_is_not_asked_for_devices():
     shown = report({"ndarray": NdArray, "wgpu": Broken})
-    assert "wgpu     none    no\n" in shown
+    assert ["wgpu", "none", "no"] in [line.split() for line in shown.splitlines()]
     assert shown.count("wgpu: ") == 1
     assert "wgpu: no adapter found; install a driver" in shown

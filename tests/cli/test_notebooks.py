@@ -94,6 +94,21 @@ def test_check_shows_what_differs_and_writes_nothing(tmp_path: Path, capsys: pyt
     assert path.read_text(encoding="utf-8") == wrong
 
 
+def test_check_leaves_free_what_a_tag_leaves_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """nbval's tag for a cell that shows what is so on this machine. Its neighbours are compared as ever."""
+    path = tmp_path / "page.ipynb"
+    free = new_code_cell("import os\nprint(os.environ['MACHINE'])", metadata={"tags": ["nbval-ignore-output"]})
+    path.write_text(writes(new_notebook(cells=[free, new_code_cell("print(1)")])), encoding="utf-8")
+    monkeypatch.setenv("MACHINE", "one")
+    assert main(["notebooks", "run", str(path)]) == 0
+    monkeypatch.setenv("MACHINE", "another")
+    assert main(["notebooks", "check", str(path)]) == 0
+    stored = path.read_text(encoding="utf-8")
+    assert '"one\\n"' in stored
+    path.write_text(stored.replace('"1\\n"', '"2\\n"'), encoding="utf-8")
+    assert main(["notebooks", "check", str(path)]) == 1
+
+
 def test_check_refuses_windows_line_ends(tmp_path: Path):
     path = tmp_path / "page.ipynb"
     save(path, "1")

@@ -12,7 +12,7 @@ from tests.memory.jobs import JOBS, AnyTensor, train_mlp, training_step
 from tinyburn import Autodiff, Device, Meta, NdArray, Tensor
 from tinyburn.backend import MemoryUsage
 from tinyburn.memory import MemoryReport, Row, measure, plan
-from tinyburn.memory.extras import cached_bytes
+from tinyburn.memory.extras import cached_bytes, padding_bytes
 
 NAMES = ["padding", "cached", "metadata", "gradient storage", "staging"]
 SMALL = [name for name in JOBS if "MB" not in name]
@@ -121,8 +121,15 @@ def test_staging_is_what_was_copied_in_and_out() -> None:
     assert rows_of(measure(job, NdArray.device(), 16))["staging"] == Row("staging", 16 * 8 * 4 + 4, "measured")
 
 
-def test_cached_is_what_a_pool_holds_for_nobody() -> None:
-    usage = MemoryUsage(number_allocs=1, bytes_in_use=100, bytes_padding=28, bytes_reserved=512)
-    assert cached_bytes(usage) == 512 - 100 - 28
-    assert cached_bytes(MemoryUsage(bytes_in_use=100)) is None
-    assert cached_bytes(MemoryUsage(bytes_reserved=512)) is None
+def test_padding_is_that_of_the_job_alone() -> None:
+    before, at_peak = MemoryUsage(bytes_padding=10), MemoryUsage(bytes_padding=38)
+    assert padding_bytes(before, at_peak) == 28
+    assert padding_bytes(MemoryUsage(), at_peak) is padding_bytes(before, MemoryUsage()) is None
+
+
+def test_cached_is_what_a_pool_does_not_use_even_at_the_peak() -> None:
+    at_peak = MemoryUsage(number_allocs=1, bytes_in_use=100, bytes_padding=28, bytes_reserved=512)
+    assert cached_bytes(at_peak, MemoryUsage(bytes_reserved=768)) == 768 - 100 - 28, "it grew after the peak"
+    assert cached_bytes(at_peak, MemoryUsage(bytes_reserved=256)) == 512 - 100 - 28, "it was cleared after the peak"
+    assert cached_bytes(MemoryUsage(bytes_in_use=100), MemoryUsage(bytes_in_use=100)) is None
+    assert cached_bytes(MemoryUsage(bytes_reserved=512), MemoryUsage(bytes_reserved=512)) is None

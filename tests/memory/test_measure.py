@@ -8,6 +8,7 @@ import pytest
 
 from tests.memory.allocator import Counter, count
 from tests.memory.jobs import JOBS, AnyTensor, dense_block, named_training_step, train_mlp, training_step
+from tests.support import BASES, NDARRAY, UnderTest, params
 from tinyburn import Autodiff, Device, Distribution, Meta, Module, NdArray, Param, Tensor, Traced
 from tinyburn.backend import Category
 from tinyburn.memory import MemoryReport, measure
@@ -100,27 +101,25 @@ def test_what_was_not_measured_says_so() -> None:
 # On every kind of device
 
 
-@pytest.mark.parametrize(
-    "backend",
-    [
-        Autodiff[NdArray],
-        Autodiff[Traced[NdArray]],
-        Autodiff[Autodiff[NdArray]],
-        Autodiff[Meta],
-    ],
-    ids=lambda backend: backend.__name__,
-)
-def test_the_backend_around_does_not_change_the_ledger(backend: Any) -> None:
+AROUND_EACH = [
+    made
+    for base in BASES
+    for made in (base.inside(Autodiff), base.inside(Traced).inside(Autodiff), base.inside(Autodiff).inside(Autodiff))
+]
+
+
+@pytest.mark.parametrize("under_test", params([*AROUND_EACH, UnderTest(Autodiff[Meta])]))
+def test_the_backend_does_not_change_the_ledger(under_test: UnderTest) -> None:
     expected = measure(training_step, autodiff(), 16)
-    report = measure(training_step, backend.device(), 16)
+    report = measure(training_step, under_test.backend.device(), 16)
     assert report.events.events == expected.events.events
     assert report.events.names == expected.events.names
 
 
-@pytest.mark.parametrize("backend", [NdArray, Traced[NdArray], Meta], ids=lambda backend: backend.__name__)
-def test_without_autodiff(backend: Any) -> None:
+@pytest.mark.parametrize("under_test", params([*BASES, NDARRAY.inside(Traced), UnderTest(Meta)]))
+def test_without_autodiff(under_test: UnderTest) -> None:
     """Nothing is saved: X, W, b, the product and the sum, which becomes the output when the job returns it."""
-    report = measure(dense_block, backend.device(), 16)
+    report = measure(dense_block, under_test.backend.device(), 16)
     assert report.peak_bytes == WEIGHTS + 16 * 8 * 4 + 2 * RESULT
     assert report.at_peak == {"parameter": WEIGHTS, "input": 16 * 8 * 4, "temporary": 2 * RESULT}
     assert max(totals[Category.OUTPUT] for _, _, totals in walk(report.events)) == RESULT

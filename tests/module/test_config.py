@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.module.models import MlpConfig
+from tests.support import BASES, UnderTest, params_with_dtype
 from tinyburn import (
     Autodiff,
     BackendUnavailable,
@@ -20,6 +21,7 @@ from tinyburn import (
     Meta,
     NdArray,
     RunConfig,
+    Tensor,
     Traced,
     nn,
     optim,
@@ -176,9 +178,24 @@ def test_a_run_config_makes_its_device(config: RunConfig, backend: Any) -> None:
     assert config.init().backend is backend
 
 
-@pytest.mark.parametrize("precision", ["float16", "float32", "float64"])
-def test_the_precision_is_that_of_new_tensors(precision: str) -> None:
-    assert RunConfig(precision=precision).init().float_dtype == precision
+def test_one_word_changes_the_backend(base: UnderTest) -> None:
+    name = base.name.lower()
+    for config, made in (
+        (RunConfig(name), base.inside(Autodiff)),
+        (RunConfig(name, gradients=False), base),
+        (RunConfig(name, trace=True), base.inside(Traced).inside(Autodiff)),
+        (RunConfig(name, device=base.backend.devices()[-1]), base.inside(Autodiff)),
+    ):
+        device = config.init()
+        assert (device.backend, device.float_dtype, device.int_dtype) == (made.backend, "float32", base.int_dtype)
+        assert device.name in base.backend.devices()
+
+
+@pytest.mark.parametrize(("base", "precision"), params_with_dtype("float16", "float32", "float64", backends=BASES))
+def test_the_precision_is_that_of_new_tensors(base: UnderTest, precision: str) -> None:
+    device = RunConfig(base.name.lower(), precision=precision).init()
+    assert device.float_dtype == precision
+    assert Tensor.ones((2,), device).dtype == precision
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.module.models import Mlp, MlpConfig, Nested, Tied
-from tests.support import assert_close, const, gradient_of, plain, tracked
+from tests.support import UnderTest, assert_close, const, gradient_of, plain, tracked
 from tinyburn import (
     Autodiff,
     Device,
@@ -22,6 +22,7 @@ from tinyburn import (
     Tensor,
     Traced,
     nn,
+    optim,
 )
 
 DISPLAY = """\
@@ -169,6 +170,24 @@ def test_to_device_moves_the_parameters() -> None:
     assert values(moved) == values(model)
     assert len(moved(const(np.ones((1, 4)), device)).backward()) == 3
     assert model.to_device(Meta.device()).layers[1].weight.val().shape == (3, 2)
+
+
+@pytest.mark.parametrize("way", ["to_device", "fork"])
+def test_a_model_moves_to_another_backend_and_back(way: str, base: UnderTest) -> None:
+    """To the same device `to_device` is the same model, and `fork` a new one; between backends both are new."""
+    here, there = tracked("float32"), base.inside(Autodiff).device("float32")
+    here.seed(1)  # not every seed will do: where each hidden number is below 0, relu lets no gradient through
+    model = mlp(here)
+    moved = getattr(model, way)(there)
+    assert values(moved) == values(model)
+    assert (moved.layers[0].weight is model.layers[0].weight) is (way == "to_device" and here == there)
+    x = np.ones((1, 4))
+    assert_close(moved(const(x, there)).to_numpy(), model(const(x, here)).to_numpy())
+    grads = moved(const(x, there)).backward()
+    assert len(grads) == 3
+    trained = optim.SgdConfig().init().step(0.1, moved, grads).to_device(here)
+    assert trained.layers[0].weight.val().device == here
+    assert values(trained) != values(model)
 
 
 def test_parameters_are_leaves_with_their_own_numbers() -> None:

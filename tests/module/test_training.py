@@ -11,8 +11,19 @@ import numpy as np
 import pytest
 
 from tests.module.models import Mlp, MlpConfig
-from tests.support import AnyTensor, assert_close, const, gradient_of, leaf, plain, tracked
-from tinyburn import Autodiff, Device, DTypeMismatch, Initializer, Module, NdArray, Param, ShapeError, Traced, nn, optim
+from tests.support import (
+    TRACKING_BACKENDS,
+    AnyTensor,
+    UnderTest,
+    assert_close,
+    const,
+    gradient_of,
+    leaf,
+    params_with_dtype,
+    plain,
+    tracked,
+)
+from tinyburn import Device, DTypeMismatch, Initializer, Module, Param, ShapeError, nn, optim
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "mlp_sgd.json").read_text(encoding="utf-8"))
 
@@ -208,12 +219,9 @@ def golden_model(device: Device[Any]) -> Mlp:
 @pytest.mark.parametrize(
     ("name", "momentum", "decay"), [("plain", 0.0, 0.0), ("momentum", 0.9, 0.0), ("momentum and decay", 0.9, 0.01)]
 )
-@pytest.mark.parametrize(
-    "inner", [NdArray, Traced[NdArray], Autodiff[NdArray]], ids=lambda inner: f"82-{inner.__name__}"
-)
-@pytest.mark.parametrize(("dtype", "rel"), [("float64", 1e-12), ("float32", 1e-5)])
-def test_losses_are_pytorchs(name: str, momentum: float, decay: float, inner: Any, dtype: str, rel: float) -> None:
-    device = Autodiff[inner].device(float_dtype=dtype)
+@pytest.mark.parametrize(("under_test", "dtype"), params_with_dtype("float64", "float32", backends=TRACKING_BACKENDS))
+def test_82_losses_are_pytorchs(name: str, momentum: float, decay: float, under_test: UnderTest, dtype: str) -> None:
+    device = under_test.device(dtype)
     model, optimizer = golden_model(device), optim.SgdConfig(momentum, decay).init()
     x, target = const(pattern(6, 4, start=5), device), const(pattern(6, 2, start=6), device)
     losses = []
@@ -221,4 +229,4 @@ def test_losses_are_pytorchs(name: str, momentum: float, decay: float, inner: An
         loss = nn.MseLoss()(model(x), target)
         losses.append(loss.into_scalar())
         model = optimizer.step(0.1, model, loss.backward())
-    assert losses == pytest.approx(GOLDEN[name], rel=rel)
+    assert losses == pytest.approx(GOLDEN[name], rel={"float64": 1e-12, "float32": 1e-5}[dtype])

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import assert_close, plain
+from tests.support import (
+    BASES,
+    EVERY_DTYPE,
+    SHAPE_BACKENDS,
+    VALUE_BACKENDS,
+    UnderTest,
+    assert_close,
+    params,
+    params_with_dtype,
+    plain,
+)
 from tinyburn import (
     BackendMismatch,
     Bool,
@@ -25,7 +35,6 @@ from tinyburn import (
     TinyburnError,
     Traced,
 )
-from tinyburn.tensor import DType
 
 typed: Any = Tensor  # subscripts at run time, without a checker's knowledge of them
 
@@ -54,18 +63,24 @@ typed: Any = Tensor  # subscripts at run time, without a checker's knowledge of 
     ],
     ids=repr,
 )
+@pytest.mark.parametrize("under_test", params(VALUE_BACKENDS))
 def test_lists_take_the_devices_dtype_and_arrays_keep_theirs(
-    data: Any, dtype: str, shape: tuple[int, ...], backend: Any
+    data: Any, dtype: str, shape: tuple[int, ...], under_test: UnderTest
 ) -> None:
-    tensor = Tensor.from_data(data, backend.device())
+    device = under_test.device("float32")
+    if not under_test.has(dtype):
+        with pytest.raises(DTypeMismatch, match=dtype):
+            Tensor.from_data(data, device)
+        return
+    tensor = Tensor.from_data(data, device)
     assert (tensor.dtype, tensor.shape) == (dtype, shape)
     assert_close(tensor.to_numpy(), np.asarray(data, dtype=dtype).reshape(shape))
 
 
-@pytest.mark.parametrize("dtype", list(DType))
-def test_a_given_dtype_wins(dtype: str) -> None:
+@pytest.mark.parametrize(("base", "dtype"), params_with_dtype(*EVERY_DTYPE, backends=BASES))
+def test_a_given_dtype_wins(base: UnderTest, dtype: str) -> None:
     for data in ([1, 0], np.array([1.0, 0.0])):
-        tensor = Tensor.from_data(data, plain(), dtype)
+        tensor = Tensor.from_data(data, base.device(), dtype)
         assert tensor.dtype == dtype
         assert tensor.to_numpy().tolist() == [1, 0]
 
@@ -97,12 +112,16 @@ def test_ranks_go_from_1_to_6() -> None:
             Tensor.zeros(shape, plain())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, -2.5, np.inf])
-def test_filled_tensors(value: float, any_device: Device[Any], float_dtype: str) -> None:
-    tensor = Tensor.full((2, 3), value, any_device, float_dtype)
+@pytest.mark.parametrize("value", [0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize(
+    ("under_test", "float_dtype"),
+    params_with_dtype("float32", "float64", backends=[*VALUE_BACKENDS, *SHAPE_BACKENDS]),
+)
+def test_filled_tensors(value: float, under_test: UnderTest, float_dtype: str) -> None:
+    tensor = Tensor.full((2, 3), value, under_test.device(), float_dtype)
     assert (tensor.shape, tensor.dtype, tensor.kind) == ((2, 3), float_dtype, Float)
-    if any_device.backend.has_values:
-        assert (tensor.to_numpy() == value).all()
+    if under_test.backend.has_values:
+        np.testing.assert_array_equal(tensor.to_numpy(), np.full((2, 3), value))
 
 
 def test_zeros_ones_empty_eye_arange(device: Device[Any]) -> None:
@@ -111,7 +130,7 @@ def test_zeros_ones_empty_eye_arange(device: Device[Any]) -> None:
     assert Tensor.empty((2, 0), device).shape == (2, 0)
     assert Tensor.eye(2, device).to_numpy().tolist() == [[1, 0], [0, 1]]
     counted = Tensor.arange(1, 7, device, step=2)
-    assert (counted.to_numpy().tolist(), counted.dtype) == ([1, 3, 5], "int64")
+    assert (counted.to_numpy().tolist(), counted.dtype) == ([1, 3, 5], device.int_dtype)
     assert Tensor.arange(3, 0, device, step=-1).to_numpy().tolist() == [3, 2, 1]
     assert Tensor.arange(3, 0, device).shape == (0,)
     with pytest.raises(ShapeError):
@@ -133,12 +152,16 @@ def test_a_devices_dtypes_are_of_their_kind(backend: Any, options: dict[str, str
         backend.device(**options)
 
 
-def test_like_forms_take_shape_dtype_and_device(device: Device[Any]) -> None:
-    for dtype in ("float32", "int8"):
-        x = Tensor.full((2, 1), 5, device, dtype)
-        for made, value in ((x.zeros_like(), 0), (x.ones_like(), 1), (x.full_like(7), 7)):
-            assert (made.shape, made.dtype, made.device) == ((2, 1), dtype, device)
-            assert made.to_numpy().tolist() == [[value], [value]]
+@pytest.mark.parametrize(("under_test", "dtype"), params_with_dtype("float32", "int8", "int32"))
+def test_like_forms_take_shape_dtype_and_device(under_test: UnderTest, dtype: str) -> None:
+    device = under_test.device()
+    x = Tensor.full((2, 1), 5, device, dtype)
+    for made, value in ((x.zeros_like(), 0), (x.ones_like(), 1), (x.full_like(7), 7)):
+        assert (made.shape, made.dtype, made.device) == ((2, 1), dtype, device)
+        assert made.to_numpy().tolist() == [[value], [value]]
+
+
+def test_random_like_takes_shape_dtype_and_device(device: Device[Any]) -> None:
     drawn = Tensor.zeros((4,), device, "float32").random_like(Distribution.Uniform(2, 3))
     assert drawn.dtype == "float32"
     assert ((drawn.to_numpy() >= 2) & (drawn.to_numpy() < 3)).all()
@@ -166,10 +189,10 @@ def test_equal_seeds_draw_equal_numbers(backend: Any) -> None:
     assert (draws[0] != draws[2]).any()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_distributions_have_their_moments(dtype: str) -> None:
+@pytest.mark.parametrize(("base", "dtype"), params_with_dtype("float16", "float32", "float64", backends=BASES))
+def test_distributions_have_their_moments(base: UnderTest, dtype: str) -> None:
     """Mean and standard deviation of 40 000 draws: within 5 standard errors of the mathematical ones."""
-    device = plain(dtype)
+    device = base.device(dtype)
     device.seed(3)
     size, root = 40_000, 200.0
     for distribution, mean, std in (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import AnyTensor, const, ints, plain, tracked
+from tests.support import AnyTensor, UnderTest, const, ints, plain, tracked
 from tinyburn import (
     Autodiff,
     BackendMismatch,
@@ -200,15 +200,24 @@ def test_a_dim_that_does_not_exist(name: str, dim: int) -> None:
     assert "use a dim from -2 to 1" in str(caught.value)
 
 
-def test_indices_must_be_whole_and_inside() -> None:
-    x = const([1.0, 2.0, 3.0], plain())
-    for wrong in ([3], [-1], [0, 99]):
-        with pytest.raises(ShapeError, match="has size 3"):
-            x.gather(0, ints(wrong, plain()))
-        with pytest.raises(ShapeError, match="has size 3"):
-            x.select(0, ints(wrong, plain()))
+def test_indices_must_be_whole_and_inside(base: UnderTest) -> None:
+    """A GPU has not looked at them yet when the call returns; it says so where values are read."""
+    device = base.device()
+    x = const([1.0, 2.0, 3.0], device)
+    ones = const([1.0, 1.0], device)
+    for wrong in ([3, 0], [-1, 0], [0, 99]):
+        places = ints(wrong, device)
+        for call in (
+            lambda places=places: x.gather(0, places),
+            lambda places=places: x.select(0, places),
+            lambda places=places: x.scatter(0, places, ones),
+            lambda places=places: x.select_assign(0, places, ones),
+        ):
+            with pytest.raises(ShapeError, match="has size 3"):
+                call().to_numpy()
     with pytest.raises(DTypeMismatch, match="int"):
-        x.gather(0, const([0.0], plain()))
+        x.gather(0, const([0.0], device))
+    assert x.to_numpy().tolist() == [1.0, 2.0, 3.0]
 
 
 def test_messages_do_not_depend_on_the_process() -> None:

@@ -12,7 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import assert_close, const, ints, mask, plain, tracked
+from tests.support import (
+    BASES,
+    EVERY_DTYPE,
+    VALUE_BACKENDS,
+    UnderTest,
+    assert_close,
+    const,
+    ints,
+    mask,
+    params,
+    params_with_dtype,
+    plain,
+    tracked,
+)
 from tinyburn import Device, DTypeMismatch, ShapeError, Tensor
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -41,7 +54,7 @@ def test_operators_are_numpys(symbol: str, device: Device[Any]) -> None:
     assert_close(apply(x, y).to_numpy(), apply(A, B))
     assert_close(apply(x, 2.0).to_numpy(), apply(A, 2.0))
     assert_close(apply(2.0, x).to_numpy(), apply(2.0, A))
-    assert apply(x, y).dtype == ("bool" if symbol in COMPARISONS else "float64")
+    assert apply(x, y).dtype == ("bool" if symbol in COMPARISONS else device.float_dtype)
 
 
 def test_the_matrix_product(device: Device[Any]) -> None:
@@ -50,10 +63,12 @@ def test_the_matrix_product(device: Device[Any]) -> None:
     assert_close(abs(const(B, device)).to_numpy(), abs(B))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "uint8"])
+@pytest.mark.parametrize(
+    ("under_test", "dtype"), params_with_dtype("float16", "float32", "float64", "int8", "int32", "int64", "uint8")
+)
 @pytest.mark.parametrize("symbol", ["+", "-", "*", "%"])
-def test_a_number_never_changes_the_dtype(dtype: str, symbol: str, backend: Any) -> None:
-    x = Tensor.full((2,), 3, backend.device(), dtype)
+def test_a_number_never_changes_the_dtype(under_test: UnderTest, dtype: str, symbol: str) -> None:
+    x = Tensor.full((2,), 3, under_test.device(), dtype)
     for number in (2, np.int64(2), True + 1):
         assert ARITHMETIC[symbol](x, number).dtype == dtype
         assert ARITHMETIC[symbol](number, x).dtype == dtype
@@ -78,11 +93,21 @@ def test_what_is_neither_tensor_nor_number_is_refused(wrong: Any, symbol: str) -
         apply(wrong, x)
 
 
+NEVER_TOGETHER = [("float32", "float64"), ("float32", "int64"), ("int64", "bool"), ("int8", "int64")]
+NEVER_TOGETHER += [("float32", "int32"), ("int32", "bool")]
+
+
 @pytest.mark.parametrize(
-    ("left", "right"), [("float32", "float64"), ("float32", "int64"), ("int64", "bool"), ("int8", "int64")]
+    ("under_test", "left", "right"),
+    [
+        pytest.param(*on.values, *pair, id="-".join([str(on.id), *pair]), marks=on.marks)
+        for on in params(VALUE_BACKENDS)
+        for pair in NEVER_TOGETHER
+        if on.values[0].has(*pair)
+    ],
 )
-def test_dtypes_are_never_promoted(left: str, right: str, backend: Any) -> None:
-    device = backend.device()
+def test_dtypes_are_never_promoted(under_test: UnderTest, left: str, right: str) -> None:
+    device = under_test.device()
     x, y = Tensor.ones((2,), device, left), Tensor.ones((2,), device, right)
     with pytest.raises(DTypeMismatch) as caught:
         x + y
@@ -194,12 +219,12 @@ def test_a_float_beyond_the_dtype_is_infinity() -> None:
     assert x.mask_fill(x > 0, 1e6).to_numpy().tolist() == [np.inf]
 
 
-@pytest.mark.parametrize("target", ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool"])
-def test_casts_cut_towards_zero(target: str, backend: Any) -> None:
-    x = Tensor.from_data([0.0, 1.7, 2.5], backend.device())
-    found = x.cast(target)
+@pytest.mark.parametrize(("under_test", "target"), params_with_dtype(*EVERY_DTYPE))
+def test_casts_cut_towards_zero(under_test: UnderTest, target: str) -> None:
+    values = np.array([0.0, 1.75, 2.5] if target == "uint8" else [0.0, 1.75, 2.5, -1.75])
+    found = const(values, under_test.device()).cast(target)
     assert found.dtype == target
-    assert_close(found.to_numpy(), np.array([0.0, 1.7, 2.5], dtype="float32").astype(target))
+    assert_close(found.to_numpy(), values.astype(target))
 
 
 def test_casts_between_kinds() -> None:
@@ -224,13 +249,16 @@ def equal_ranks(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(draw(sizes)), tuple(draw(sizes))
 
 
-@given(equal_ranks(), st.sampled_from(["+", "-", "*", "<", "=="]))
-def test_broadcasting_is_numpys_for_equal_ranks(shapes: tuple[tuple[int, ...], tuple[int, ...]], symbol: str) -> None:
+@pytest.mark.parametrize("base", params(BASES))
+@given(shapes=equal_ranks(), symbol=st.sampled_from(["+", "-", "*", "<", "=="]))
+def test_broadcasting_is_numpys_for_equal_ranks(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], symbol: str, base: UnderTest
+) -> None:
     """It works where NumPy's does, with its values; where NumPy refuses, so does tinyburn, naming each dim."""
     apply = {**ARITHMETIC, **COMPARISONS}[symbol]
     rng = np.random.default_rng(6)
     a, b = (rng.integers(-3, 4, shape).astype(float) for shape in shapes)
-    x, y = const(a, plain()), const(b, plain())
+    x, y = const(a, base.device()), const(b, base.device())
     try:
         expected = apply(a, b)
     except ValueError:

@@ -10,7 +10,7 @@ from tests.viz.examples import columns, texts
 from tests.viz.geometry import assert_readable
 from tests.viz.same_bytes import outputs_of_two_processes
 from tinyburn import Autodiff, NdArray
-from tinyburn.memory import MemoryReport, Row, measure, plan
+from tinyburn.memory import MemoryReport, Row, measure, plan, simulate
 from tinyburn.text import amount
 from tinyburn.viz import byte_ladder
 from tinyburn.viz.byte_ladder import RUNGS, rungs
@@ -36,7 +36,7 @@ def test_two_backends() -> None:
         *[("1 432", "simulated"), ("", "not measured"), ("", "not measured"), (metadata, "simulated")],
         *[("144", "simulated"), ("0", "simulated"), ("", "not measured")],
     ]
-    assert picture.title == "Payload 1 432 B on every backend; 5 of 14 amounts were not measured"
+    assert picture.title == "Payload 1 432 B on every backend; 5 of 14 amounts are not known"
     assert_readable(picture)
 
 
@@ -63,12 +63,34 @@ def test_a_reserve_that_was_measured_is_taken_as_it_is() -> None:
     assert rungs(replace(report, rows=(*report.rows, told)))[-1] == told
 
 
+def test_measured_and_simulated_side_by_side() -> None:
+    """NumPy measured; the pools of Wgpu and CuPy simulated from its log: dashed bars, and every rung but metadata.
+
+    By hand: four buffers of 128, 16, 4 and 4 bytes are rounded to 256 each on Wgpu; on CuPy to 512, as are the three
+    of 256. No buffer of the step is made after the peak for which there is no room.
+    """
+    real = measured(count_nodes=False)
+    ladders = {"ndarray": real, "wgpu": simulate(real, "wgpu"), "cuda": simulate(real, "cuda")}
+    picture = byte_ladder(ladders)
+    title = "Payload 1 432 B on every backend, reserved 2 304 B on wgpu, 4 096 B on cuda; 5 of 21 amounts are not known"
+    assert picture.title == title
+    rows = {name: {row.name: row for row in rungs(report)} for name, report in ladders.items()}
+    assert [rows["wgpu"][name].bytes for name in ("padding", "cached", "reserved")] == [872, 0, 1432 + 872]
+    assert [rows["cuda"][name].bytes for name in ("padding", "cached", "reserved")] == [2664, 0, 1432 + 2664]
+    assert 4 * 512 - (128 + 16 + 4 + 4) + 3 * 256 == 2664
+    assert {row.how for row in rows["ndarray"].values()} == {"measured", "not measured"}
+    assert {row.how for row in rows["cuda"].values()} == {"simulated", "not measured"}
+    dashed = re.findall(r'<rect [^>]*height="16"[^>]*class="ghost"', picture.svg)
+    assert len(dashed) == texts(picture).count("simulated") == 2 * 6
+    assert_readable(picture)
+
+
 def test_one_report_and_titles() -> None:
     picture = byte_ladder(measured())
-    assert picture.title == "Payload 1 432 B; 2 of 7 amounts were not measured"
-    assert byte_ladder(measured(count_nodes=False)).title == "Payload 1 432 B; 3 of 7 amounts were not measured"
+    assert picture.title == "Payload 1 432 B; 2 of 7 amounts are not known"
+    assert byte_ladder(measured(count_nodes=False)).title == "Payload 1 432 B; 3 of 7 amounts are not known"
     full = replace(measured(), rows=tuple(Row(name, 1, "measured") for name in RUNGS[1:]))
-    assert byte_ladder(full).title == "Payload 1 432 B; all 7 amounts are known"
+    assert byte_ladder(full).title == "Payload 1 432 B, reserved 1 B; all 7 amounts are known"
 
 
 def test_payloads_that_differ_are_all_told() -> None:

@@ -89,13 +89,21 @@ TILE_ROWS = {True: (16, 64), False: (16, 64, 128)}
 TILE_COLUMNS = (16, 64)
 
 
+SINGLE_ROW = Tiling(1, 256, 0, 1, 4)
+"""For a vector times a matrix there is nothing to share: neighbouring threads read along the rows of the matrix."""
+
+
 def choose_tiling(m: int, n: int, workgroup_memory: bool = True) -> Tiling:
     """The tiling for an (m, n) result: a workgroup of 8 x 8 threads, and the largest tile that is half full or more.
+
+    A single row has a tiling of its own.
 
     Args:
         m, n: rows and columns of the result.
         workgroup_memory: whether the device has any. A driver on the CPU (``adapter_type`` is ``CPU``) has none.
     """
+    if m == 1:
+        return SINGLE_ROW
     rows = _largest(TILE_ROWS[workgroup_memory], m)
     columns = _largest(TILE_COLUMNS, n)
     return Tiling(rows, columns, 16 if workgroup_memory else 0, rows // 8, columns // 8)

@@ -49,7 +49,7 @@ def matmul_source(tiling: Tiling, element: str = "f32") -> str:
     body = "\n".join([_sums(tiling, element), loop, _write_calls(tiling)])
     return f"""{_constants(tiling)}
 {_declarations(element)}
-{_tiles(tiling, element)}{_write_block(tiling, element)}
+{_TILES if tiling.depth else ""}{_write_block(tiling, element)}
 @compute @workgroup_size({across}, {down})
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -77,12 +77,14 @@ def _constants(tiling: Tiling) -> str:
 
 
 def _declarations(element: str) -> str:
-    """What all kernels here share: bindings, where the matrices of a batch start, and the way out."""
+    """What all kernels here share: the bindings, where the matrices of a batch start, and the way out."""
     declared = frame([("a", element), ("b", element)], [("result", element)], [(name, "u32") for name in PARAMS])
-    return f"""{declared}
+    return f"alias Element = {element};\n{declared}\n{_BATCHES}"
 
+
+_BATCHES = """
 // Where a matrix of the batch starts, in a and in b. The last batch dim changes fastest.
-fn batch_starts(batch: u32) -> vec2<u32> {{
+fn batch_starts(batch: u32) -> vec2<u32> {
     var start = vec2<u32>(params.a_offset, params.b_offset);
     var rest = batch;
     start += rest % params.batch_3 * vec2<u32>(params.a_batch_3, params.b_batch_3);
@@ -92,56 +94,50 @@ fn batch_starts(batch: u32) -> vec2<u32> {{
     start += rest % params.batch_1 * vec2<u32>(params.a_batch_1, params.b_batch_1);
     rest /= params.batch_1;
     return start + rest * vec2<u32>(params.a_batch_0, params.b_batch_0);
-}}
+}
 
-fn write(batch: u32, row: u32, column: u32, value: {element}) {{
+fn write(batch: u32, row: u32, column: u32, value: Element) {
     let at = params.out_offset + batch * params.out_batch + row * params.out_row + column;
-    if params.accumulate == 1u {{
+    if params.accumulate == 1u {
         result[at] += value;
-    }} else {{
+    } else {
         result[at] = value;
-    }}
-}}
+    }
+}
 """
 
-
-def _tiles(tiling: Tiling, element: str) -> str:
-    """The workgroup memory, and how it is filled; nothing for a tiling without it."""
-    if not tiling.depth:
-        return ""
-    across, down = tiling.threads
-    return f"""// [k][row] and [k][column]. One number more in each line, so that threads that write
+_TILES = """// [k][row] and [k][column]. One number more in each line, so that threads that write
 // below each other do not wait for the same memory bank.
-var<workgroup> a_tile: array<{element}, DEPTH * (ROWS + 1u)>;
-var<workgroup> b_tile: array<{element}, DEPTH * (COLUMNS + 1u)>;
+var<workgroup> a_tile: array<Element, DEPTH * (ROWS + 1u)>;
+var<workgroup> b_tile: array<Element, DEPTH * (COLUMNS + 1u)>;
 
 // Neighbouring threads read neighbouring elements: along the rows of a matrix, or down its columns if it
 // is transposed. What lies outside is 0 in both tiles, so in the sum it counts 0 * 0.
-fn load_a_tile(start: u32, first_row: u32, first_k: u32, place: u32) {{
+fn load_a_tile(start: u32, first_row: u32, first_k: u32, place: u32) {
     let along_rows = params.a_column <= params.a_row;
-    for (var i = place; i < ROWS * DEPTH; i += {across * down}u) {{
+    for (var i = place; i < ROWS * DEPTH; i += ACROSS * DOWN) {
         let row = select(i % ROWS, i / DEPTH, along_rows);
         let k = select(i / ROWS, i % DEPTH, along_rows);
-        var value = {element}();
-        if first_row + row < params.m && first_k + k < params.k {{
+        var value = Element();
+        if first_row + row < params.m && first_k + k < params.k {
             value = a[start + (first_row + row) * params.a_row + (first_k + k) * params.a_column];
-        }}
+        }
         a_tile[k * (ROWS + 1u) + row] = value;
-    }}
-}}
+    }
+}
 
-fn load_b_tile(start: u32, first_k: u32, first_column: u32, place: u32) {{
+fn load_b_tile(start: u32, first_k: u32, first_column: u32, place: u32) {
     let along_rows = params.b_column <= params.b_row;
-    for (var i = place; i < DEPTH * COLUMNS; i += {across * down}u) {{
+    for (var i = place; i < DEPTH * COLUMNS; i += ACROSS * DOWN) {
         let k = select(i % DEPTH, i / COLUMNS, along_rows);
         let column = select(i / DEPTH, i % COLUMNS, along_rows);
-        var value = {element}();
-        if first_k + k < params.k && first_column + column < params.n {{
+        var value = Element();
+        if first_k + k < params.k && first_column + column < params.n {
             value = b[start + (first_k + k) * params.b_row + (first_column + column) * params.b_column];
-        }}
+        }
         b_tile[k * (COLUMNS + 1u) + column] = value;
-    }}
-}}
+    }
+}
 
 """
 

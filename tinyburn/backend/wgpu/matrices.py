@@ -49,7 +49,8 @@ def _run_halves(result: StridedArray, a: StridedArray, b: StridedArray, accumula
     rank = len(result.shape)
     *batch, m, n = result.shape
     sizes = [*batch, m, n, a.shape[-1]]
-    dim = sizes.index(max(sizes))
+    # The first dim of a batch before all others: in half of a later one, the matrices would not lie evenly apart.
+    dim = next((place for place, size in enumerate(batch) if size > 1), sizes.index(max(sizes)))
     if dim == rank:  # the dim that is summed: one half, then the other added to it
         for place, (a_half, b_half) in enumerate(zip(a.halves(rank - 1), b.halves(rank - 2), strict=True)):
             _run(result, a_half, b_half, accumulate or place > 0)

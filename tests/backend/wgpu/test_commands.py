@@ -1,0 +1,104 @@
+"""Commands are handed over in pages, nothing waits but a read, and a wrong index is told at the next one."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import AnyTensor
+from tinyburn import BackendMismatch, Module, ShapeError, Tensor, Wgpu
+from tinyburn.backend.operations import OPERATIONS
+from tinyburn.backend.wgpu.commands import PAGE
+
+
+def test_a_page_of_commands_is_one_submit(gpu_device: Any):
+    x = Tensor.ones((4,), gpu_device)
+    gpu_device.sync()
+    commands = gpu_device.gpu.commands
+    dispatches, submits = commands.dispatches, commands.submits
+    for _ in range(3 * PAGE):
+        x = x + 1.0
+    assert commands.dispatches - dispatches == 3 * PAGE
+    assert commands.submits - submits == 3
+    assert x.to_numpy().tolist() == [1.0 + 3 * PAGE] * 4
+    assert commands.submits - submits == 3  # no page was begun, so reading hands none over
+
+
+def test_data_written_while_commands_wait_does_not_change_their_operands(gpu_device: Any):
+    """A new tensor may get the buffer of one that waiting commands still read."""
+    for turn in range(20):
+        x = Tensor.from_data(np.full(64, turn, "float32"), gpu_device)
+        y = x * 2.0
+        del x
+        z = Tensor.from_data(np.full(64, -1.0, "float32"), gpu_device)
+        assert y.to_numpy().tolist() == [2.0 * turn] * 64
+        assert z.to_numpy().tolist() == [-1.0] * 64
+
+
+def test_threads_share_one_device(gpu_device: Any):
+    def work(number: int) -> float:
+        x = Tensor.full((10, 10), number, gpu_device)
+        for _ in range(30):
+            x = x + 1.0
+        return float(x.sum().into_scalar())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(16))) == [100.0 * (number + 30) for number in range(16)]
+
+
+def lookup(device: Any, index: int) -> tuple[AnyTensor, AnyTensor]:
+    table = Tensor.from_data(np.arange(12, dtype="float32").reshape(4, 3), device)
+    return table, table.select(0, Tensor.from_data(np.array([0, index], "int32"), device))
+
+
+@pytest.mark.parametrize("index", [4, -1, -(2**31), 2**31 - 1])
+def test_a_wrong_index_is_told_when_values_are_read(gpu_device: Any, index: int):
+    table, found = lookup(gpu_device, index)
+    with pytest.raises(ShapeError) as error:
+        table.to_numpy()
+    message = str(error.value)
+    for part in (f"index {index} ", "select of a tensor of shape (4, 3)", "dim 0 has size 4"):
+        assert part in message
+    assert np.isnan(found.to_numpy()[1]).all()  # told once; what was computed stays loud
+    assert found.to_numpy()[0].tolist() == [0, 1, 2]
+
+
+def test_a_wrong_index_is_told_by_sync_too_and_names_the_module(gpu_device: Any):
+    class Embedding(Module):
+        def forward(self, device: Any) -> AnyTensor:
+            return lookup(device, 9)[1]
+
+    Embedding()(gpu_device)
+    with pytest.raises(ShapeError, match=r"select \(in embedding\)"):
+        gpu_device.sync()
+    gpu_device.sync()
+
+
+def test_adding_at_a_wrong_index_adds_nothing(gpu_device: Any):
+    indices = Tensor.from_data(np.array([1, 5, 1], "int32"), gpu_device)
+    result = Tensor.zeros((3,), gpu_device).select_assign(0, indices, Tensor.ones((3,), gpu_device))
+    with pytest.raises(ShapeError, match="index 5 was given to select_assign"):
+        result.to_numpy()
+    assert result.to_numpy().tolist() == [0, 2, 0]
+
+
+def test_more_lookups_than_words_still_tell_of_a_wrong_one(gpu_device: Any):
+    for _ in range(100):
+        lookup(gpu_device, 1)
+    table, _ = lookup(gpu_device, 7)
+    with pytest.raises(ShapeError, match="index 7"):
+        table.to_numpy()
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+def test_every_kernel_can_be_read_without_a_gpu_or_says_why_not(operation: str):
+    try:
+        text = Wgpu.wgsl(operation)
+    except BackendMismatch as error:
+        assert "has no kernel of its own" in str(error)  # noqa: PT017
+    else:
+        assert "@compute" in text
+        assert text.count("(") == text.count(")")
