@@ -71,7 +71,7 @@ WGPU = UnderTest(Wgpu, ("float32", "int32", "bool"), "float32", "int32", Wgpu.wh
 CUDA = UnderTest(Cuda, why_not=Cuda.why_unavailable())
 
 BASES = [NDARRAY, WGPU, CUDA]
-"""The backends that compute by themselves. The first is the reference."""
+"""The backends that compute by themselves. The first is the reference; all of the suite runs on the others too."""
 
 
 def decorated(base: UnderTest) -> list[UnderTest]:
