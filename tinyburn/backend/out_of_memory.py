@@ -33,5 +33,12 @@ def forget_failed_step() -> None:
     failed = getattr(sys, "last_value", None)
     while failed is not None:
         if isinstance(failed, OutOfMemory):
-            traceback.clear_frames(failed.__traceback__)
+            _clear_frames(failed)
         failed = failed.__context__
+
+
+def _clear_frames(error: BaseException) -> None:
+    """Forgets the local variables of the calls that an error came through."""
+    traceback.clear_frames(error.__traceback__)
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        _ = frame.f_locals  # before Python 3.13 a debugger, or IPython, leaves a copy here; reading it again renews it

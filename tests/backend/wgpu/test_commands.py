@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -49,6 +53,57 @@ def test_threads_share_one_device(gpu_device: Any):
         assert list(pool.map(work, range(16))) == [100.0 * (number + 30) for number in range(16)]
 
 
+def test_an_interrupt_waits_until_a_page_is_handed_over(gpu_device: Any, monkeypatch: pytest.MonkeyPatch):
+    """Jupyter's stop button in the middle of a submit: what was asked before is done, and what is asked next works."""
+    queue = gpu_device.gpu.device.queue
+    write_buffer = queue.write_buffer
+
+    def interrupted(*arguments: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        write_buffer(*arguments)
+
+    x = Tensor.ones((4,), gpu_device) + 1.0
+    monkeypatch.setattr(queue, "write_buffer", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        gpu_device.gpu.commands.submit()
+    monkeypatch.undo()
+    assert x.to_numpy().tolist() == [2, 2, 2, 2]
+    assert (x * 3.0).to_numpy().tolist() == [6, 6, 6, 6]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_threads_that_clear_and_threads_that_collect_do_not_wait_for_each_other(gpu_device: Any):
+    """The collector frees a tensor in whatever thread it runs, also in one that is just writing a command."""
+
+    def clear() -> None:
+        for _ in range(200):
+            gpu_device.memory_cleanup()
+
+    def collect() -> None:
+        for number in range(200):
+            cycle: list[Any] = [Tensor.full((number + 1,), 1.0, gpu_device) + 1.0]
+            cycle.append(cycle)
+            gc.collect(0)
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work) for work in (clear, collect, clear, collect)]:
+            done.result(timeout=60)
+
+
+def test_threads_open_one_gpu():
+    """In a process of its own, since this one has opened its GPU already."""
+    script = (
+        "from concurrent.futures import ThreadPoolExecutor\nfrom tinyburn import Tensor, Wgpu\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    made = list(pool.map(lambda n: Tensor.full((2,), n, Wgpu.device()), range(8)))\n"
+        "print(sum(made[1:], made[0]).to_numpy().tolist())"
+    )
+    if Wgpu.why_unavailable() is not None:
+        pytest.skip(str(Wgpu.why_unavailable()))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[28.0, 28.0]\n"
+
+
 def lookup(device: Any, index: int) -> tuple[AnyTensor, AnyTensor]:
     table = Tensor.from_data(np.arange(12, dtype="float32").reshape(4, 3), device)
     return table, table.select(0, Tensor.from_data(np.array([0, index], "int32"), device))
@@ -86,11 +141,40 @@ def test_adding_at_a_wrong_index_adds_nothing(gpu_device: Any):
 
 
 def test_more_lookups_than_words_still_tell_of_a_wrong_one(gpu_device: Any):
+    """The last of them share a word, so the error names all that it may have been, each once."""
+    table, _ = lookup(gpu_device, 0)
     for _ in range(100):
         lookup(gpu_device, 1)
-    table, _ = lookup(gpu_device, 7)
-    with pytest.raises(ShapeError, match="index 7"):
+    table.gather(0, Tensor.from_data(np.array([[7]], "int32"), gpu_device))
+    with pytest.raises(ShapeError) as error:
         table.to_numpy()
+    message = str(error.value)
+    assert "index 7 was given to one of these: select of" in message
+    assert message.count("select of") == message.count("gather of") == 1
+    gpu_device.sync()
+
+
+def test_a_thread_is_not_told_of_an_index_that_was_right(gpu_device: Any):
+    """Whoever reads first is told, but always of the call that was wrong, and of each wrong call once."""
+
+    def right(_: int) -> list[str]:
+        return told(1, 100)
+
+    def told(index: int, times: int) -> list[str]:
+        messages = []
+        for _ in range(times):
+            table, _ = lookup(gpu_device, index)
+            try:
+                table.to_numpy()
+            except ShapeError as error:
+                messages.append(str(error))
+        return messages
+
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(right, 0), pool.submit(right, 1)]
+        messages = [*told(9, 100), *others[0].result(), *others[1].result()]
+    assert messages
+    assert all("index 9 was given to select" in message for message in messages)
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))

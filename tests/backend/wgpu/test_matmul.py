@@ -27,9 +27,9 @@ rng = np.random.default_rng(11)
 def device(request: pytest.FixtureRequest, gpu_device: Any) -> Iterator[Any]:
     """A device with the tilings of one kind of driver, whatever it is itself."""
     gpu = gpu_device.gpu
-    before, gpu.has_workgroup_memory = gpu.has_workgroup_memory, request.param
+    before, gpu.is_software = gpu.is_software, not request.param
     yield gpu_device
-    gpu.has_workgroup_memory = before
+    gpu.is_software = before
 
 
 def check(a: AnyTensor, b: AnyTensor) -> None:

@@ -214,6 +214,7 @@ def _check_not_empty(op: str, a: Array, dim: int, indices: Array) -> None:
         raise ShapeError(explain(op, [reason], given={"tensor": a.shape, "indices": indices.shape}))
 
 
+# Every operation runs on the GPU where its operands lie. A default needs no such care: it is made of the others.
 for _name in OPERATIONS:
     if not composed_by(Cuda, _name):
         setattr(Cuda, _name, staticmethod(memory.on_its_gpu(getattr(Cuda, _name))))

@@ -16,7 +16,7 @@ from .find import cp
 
 
 class Kernel(NamedTuple):
-    """What goes in, what comes out, and what one thread does."""
+    """What goes in, what comes out, and what one thread does; ``before`` has the functions that this calls."""
 
     inputs: str
     output: str

@@ -43,6 +43,8 @@ __device__ double unit(unsigned int a, unsigned int b, double) {
 }
 """
 
+# Each kernel begins so: four random words for element i, and u in [0, 1) in the result's format, or float for float16.
+# What follows declares more numbers of that type.
 _BITS = "Four x = philox(first + i, key); auto u = unit(x.a, x.b, T(0)); decltype(u) "
 
 DRAWS = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -31,9 +32,18 @@ A machine without a GPU (a server, a container) can run shaders on its CPU. On D
 apt-get install mesa-vulkan-drivers libvulkan1"""
 
 
-@cache
+OPENING = threading.RLock()
+"""One thread at a time looks for adapters or opens one: two would find each other's half-opened driver."""
+
+
 def adapters() -> dict[str, Any]:
     """The adapters that work, by our names: ``discrete:0``, ``integrated:0``, ``software:0`` and so on."""
+    with OPENING:
+        return _adapters()
+
+
+@cache
+def _adapters() -> dict[str, Any]:
     if _import_error() is not None:
         return {}
     with _runtime_directory():

@@ -8,7 +8,8 @@ from tinyburn.tensor.errors import BackendMismatch, explain
 
 from ..operations import OPERATIONS
 from .commands import Kernel
-from .elementwise import ELEMENTWISE, TRUTHS, packed_kernel
+from .elementwise import ELEMENTWISE, TRUTHS, line_of
+from .elementwise_text import Read, packed_kernel
 from .indexing import gather_kernel, scatter_kernel
 from .matmul import choose_tiling
 from .matrices import matmul_kernel
@@ -32,10 +33,9 @@ def kernel_text(operation: str) -> str:
     Raises BackendMismatch for an operation that has no kernel of its own.
     """
     if operation in ELEMENTWISE and operation in OPERATIONS:
-        kinds = ["u32" if name == "mask" else "f32" for name in _tensor_names(operation)]
-        return packed_kernel(operation, _with_numbers(operation, kinds), _result(operation)).source
+        return _elementwise(operation).source
     if operation in FOLDS or operation in BETTER:
-        return reduction_kernel(operation, "f32", "f32" if operation in FOLDS else "i32", 1, 1).source
+        return reduction_kernel(operation, "f32", "f32" if operation in FOLDS else "i32", 1, 1, False).source
     if operation in _OTHERS:
         return _OTHERS[operation]().source
     known = ", ".join([*(name for name in ELEMENTWISE if name in OPERATIONS), *FOLDS, *BETTER, *_OTHERS])
@@ -43,15 +43,11 @@ def kernel_text(operation: str) -> str:
     raise BackendMismatch(explain("Wgpu.wgsl", [reason], hint=f"choose one of {known}"))
 
 
-def _tensor_names(operation: str) -> list[str]:
+def _elementwise(operation: str) -> Kernel:
+    """On arrays that lie in memory alike. A mask is Bool, which a shader stores as u32."""
     found = OPERATIONS[operation]
-    return [found.parameters[place] for place in found.tensors]
-
-
-def _with_numbers(operation: str, kinds: list[str]) -> tuple[str, ...]:
-    """One more "" for each parameter that is always a number."""
-    return (*kinds, *[""] * (len(OPERATIONS[operation].parameters) - len(kinds)))
-
-
-def _result(operation: str) -> str:
-    return "u32" if operation in TRUTHS else "f32"
+    tensors = [found.parameters[place] for place in found.tensors]
+    ways = [("u32" if name == "mask" else "f32", Read.VECTOR) for name in tensors]
+    ways += [("", Read.NUMBER)] * (len(found.parameters) - len(tensors))
+    result = "u32" if operation in TRUTHS else "f32"
+    return packed_kernel(operation, line_of(operation, ["f32"], result), tuple(ways), result, 1)

@@ -6,7 +6,10 @@ a full page of commands is handed over in one *submit*. Only reading values back
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -39,6 +42,23 @@ class Kernel:
     results: int = 1
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Holds Ctrl-C, and Jupyter's stop button, back for a moment: half a submit would lose a page of commands."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield  # Python tells the main thread only
+        return
+    held: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *seen: held.append(seen))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            handler(*held[0])
+
+
 class Commands:
     """The commands of one device that wait to be handed over.
 
@@ -48,11 +68,11 @@ class Commands:
         submits: times that a page was handed over.
     """
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, lock: threading.RLock) -> None:
         import wgpu
 
         self._device = device
-        self._lock = threading.RLock()
+        self._lock = lock
         self._encoder: Any = None
         self._pass: Any = None
         self._waiting = 0
@@ -74,26 +94,27 @@ class Commands:
                 self._encoder = self._device.create_command_encoder()
                 self._pass = self._encoder.begin_compute_pass()
             start = _SLOT * self._waiting
+            self._waiting += 1  # first, so that an interrupted command leaves an unused slot and not a forgotten one
             self._slots[start : start + len(parameters)] = parameters
             self._pass.set_pipeline(pipeline)
             self._pass.set_bind_group(0, group, [start])
             self._pass.dispatch_workgroups(*groups)
-            self._waiting += 1
             self.dispatches += 1
             if self._waiting >= self.page:
                 self.submit()
 
     def submit(self) -> None:
         """Hands over what waits. It does not wait for the device."""
-        with self._lock:
+        with self._lock, uninterrupted():
             if self._pass is None:
                 return
-            self._pass.end()
-            commands = self._encoder.finish()
-            self._device.queue.write_buffer(self._parameters, 0, self._slots, 0, _SLOT * self._waiting)
-            self._device.queue.submit([commands])
-            self._pass = self._encoder = None
+            commands, encoder, used = self._pass, self._encoder, _SLOT * self._waiting
+            self._pass = self._encoder = None  # whatever fails below, the next page is a new one
             self._waiting = 0
+            commands.end()
+            if used:
+                self._device.queue.write_buffer(self._parameters, 0, self._slots, 0, used)
+            self._device.queue.submit([encoder.finish()])
             self.submits += 1
 
     def write(self, buffer: Any, data: Any) -> None:

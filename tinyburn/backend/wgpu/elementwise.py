@@ -1,24 +1,18 @@
-"""Elementwise operations: one line of WGSL each. The two kernels around such a line are written once.
-
-The *packed* kernel is for arrays that lie in memory alike, element after element: a thread computes four neighbours.
-The *strided* kernel is for all others. Its thread finds the place of its element in each array from the strides.
-"""
+"""Elementwise operations: one line of WGSL each. The kernels around such a line are in `elementwise_text`."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from functools import cache
 
 from tinyburn.tensor.shape import is_contiguous
 
 from ..interface import Operand
-from ..required import Required
 from ..strided import StridedArray
-from .commands import Kernel
+from .elementwise_text import PACK, Read, packed_kernel, strided_kernel
 from .gpu import SCALAR, WGSL, gpu_of
-from .kernel import as_scalar, build, coordinates, pack, place, shape_fields, walk_fields
+from .kernel import as_scalar, pack
 
+# In a dict each WGSL type has its own line, and "" is for all others.
 # fmt: off
 ELEMENTWISE: dict[str, str | dict[str, str]] = {
     # two operands
@@ -71,9 +65,6 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
 TRUTHS = {"equal", "not_equal", "greater", "greater_equal", "lower", "lower_equal", "is_nan", "is_inf", "bool_not"}
 """Operations whose results are Bool."""
 
-PACK = 4
-"""Elements of a thread of the packed kernel: one vector."""
-
 
 def elementwise(name: str, result: StridedArray, operands: Sequence[Operand]) -> StridedArray:
     """Fills ``result`` with an operation of ``operands``, numbers or arrays that broadcast to its shape."""
@@ -94,21 +85,28 @@ def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
             _run(name, half[0], list(half[1:]))
         return
     shape, strides = merge_dims(result.shape, [x.strides for x in arrays])
-    bindings, offsets = zip(*map(gpu.bind, arrays), strict=True)
-    kinds = tuple(WGSL[x.dtype] if isinstance(x, StridedArray) else "" for x in operands)
+    bindings, starts = zip(*map(gpu.bind, arrays), strict=True)
+    kinds = [WGSL[x.dtype] if isinstance(x, StridedArray) else "" for x in operands]
     out = WGSL[result.dtype]
-    packed = _fills_its_buffer(result) and all(walk == (1,) for walk in strides) and not any(x % PACK for x in offsets)
-    kernel = packed_kernel(name, kinds, out) if packed else strided_kernel(name, kinds, out, len(shape))
+    reads = _packed_reads(result, shape, starts, strides)
+    if reads is None:
+        kernel = strided_kernel(name, line_of(name, kinds, out), tuple(kinds), out, len(shape))
+        threads, places = result.size, [*shape, *_walks(starts, strides)]
+    else:
+        reading = iter(reads)
+        ways = tuple((kind, next(reading) if kind else Read.NUMBER) for kind in kinds)
+        kernel = packed_kernel(name, line_of(name, kinds, out), ways, out, len(shape))
+        threads, places = -(-result.size // PACK), _packed_walks(reads, shape, starts[1:], strides[1:])
     kind = next(filter(None, kinds), out)
     numbers = [as_scalar(x, kind) for x in operands if not isinstance(x, StridedArray)]
-    if packed:
-        threads = -(-shape[0] // PACK)
-        numbers += [offset // PACK for offset in offsets[1:]]
-    else:
-        threads = result.size
-        numbers += [*shape, *[n for x, walk in zip(offsets, strides, strict=True) for n in (x, *walk)]]
-    parameters, groups = pack(kernel, threads, numbers)
+    parameters, groups = pack(kernel, threads, [*numbers, *places])
     gpu.commands.run(kernel, (*bindings[1:], bindings[0]), parameters, groups)
+
+
+def line_of(name: str, kinds: Sequence[str], result: str) -> str:
+    """The line of the table, for operands of these WGSL types; "" stands for a number."""
+    line = ELEMENTWISE[name]
+    return line if isinstance(line, str) else line.get(next(filter(None, kinds), result)) or line[""]
 
 
 def merge_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
@@ -130,57 +128,36 @@ def merge_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
     return sizes, list(zip(*steps, strict=True))
 
 
-def _fills_its_buffer(a: StridedArray) -> bool:
-    """Whether the last thread may write a whole vector: the bytes after the last element are nobody's."""
-    return a.offset == 0 and a.size * SCALAR == a.storage.stored and is_contiguous(a.shape, a.strides)
+def _packed_reads(
+    result: StridedArray, shape: Sequence[int], starts: Sequence[int], strides: Sequence[tuple[int, ...]]
+) -> list[Read] | None:
+    """How the packed kernel reads each array; None if it cannot, since four neighbours lie apart or not evenly."""
+    fills_its_buffer = result.offset == 0 and result.size * SCALAR == result.storage.stored
+    if not (fills_its_buffer and is_contiguous(result.shape, result.strides)):
+        return None  # a thread that writes four would write beside the result
+    if len(shape) > 1 and shape[-1] % PACK:
+        return None
+    reads = []
+    for start, steps in zip(starts[1:], strides[1:], strict=True):
+        if steps[-1] == 0:
+            reads.append(Read.SPLAT)
+        elif steps[-1] == 1 and not any(number % PACK for number in (start, *steps[:-1])):
+            reads.append(Read.VECTOR)
+        else:
+            return None
+    return reads
 
 
-@cache
-def packed_kernel(name: str, kinds: tuple[str, ...], result: str) -> Kernel:
-    """Four neighbours a thread. ``kinds`` are the WGSL types of the operands; "" stands for a number."""
-    names = _parameters(name)
-    kind = next(filter(None, kinds), result)
-    arrays = [(f"{each}_array", f"vec{PACK}<{k}>") for each, k in zip(names, kinds, strict=True) if k]
-    numbers = [(each, kind) for each, k in zip(names, kinds, strict=True) if not k]
-    starts = [(f"{each}_start", "u32") for each, k in zip(names, kinds, strict=True) if k]
-    loads = [
-        f"    let {each} = "
-        + (f"{each}_array[params.{each}_start + i];" if k else f"vec{PACK}<{kind}>(params.{each});")
-        for each, k in zip(names, kinds, strict=True)
-    ]
-    calls = [f"{name}_({', '.join(f'{each}.{axis}' for each in names)})" for axis in "xyzw"]
-    store = f"    result[i] = vec{PACK}<{result}>({', '.join(calls)});"
-    functions = _function(name, names, kinds, kind, result)
-    body = "\n".join([*loads, store])
-    return build(name, arrays, f"vec{PACK}<{result}>", [*numbers, *starts], functions, body)
+def _walks(starts: Sequence[int], strides: Sequence[tuple[int, ...]]) -> list[int]:
+    return [number for start, steps in zip(starts, strides, strict=True) for number in (start, *steps)]
 
 
-@cache
-def strided_kernel(name: str, kinds: tuple[str, ...], result: str, rank: int) -> Kernel:
-    """One element a thread, at a place of its own in each array."""
-    names = _parameters(name)
-    kind = next(filter(None, kinds), result)
-    arrays = [(f"{each}_array", k) for each, k in zip(names, kinds, strict=True) if k]
-    numbers = [(each, kind) for each, k in zip(names, kinds, strict=True) if not k]
-    walked = ["result", *[each for each, k in zip(names, kinds, strict=True) if k]]
-    loads = [
-        f"    let {each} = " + (f"{each}_array[{place(each, rank)}];" if k else f"params.{each};")
-        for each, k in zip(names, kinds, strict=True)
-    ]
-    store = f"    result[{place('result', rank)}] = {name}_({', '.join(names)});"
-    parameters = [*numbers, *shape_fields("", rank), *[f for each in walked for f in walk_fields(each, rank)]]
-    functions = _function(name, names, kinds, kind, result)
-    return build(name, arrays, result, parameters, functions, "\n".join([*coordinates("", rank), *loads, store]))
-
-
-def _parameters(name: str) -> list[str]:
-    """The names of an operation's operands: those of the interface; a copy has just one."""
-    return list(inspect.signature(getattr(Required, name)).parameters) if hasattr(Required, name) else ["a"]
-
-
-def _function(name: str, names: list[str], kinds: tuple[str, ...], kind: str, result: str) -> str:
-    """The operation itself as a WGSL function of scalars."""
-    line = ELEMENTWISE[name]
-    expression = line if isinstance(line, str) else line.get(kind) or line[""]
-    operands = ", ".join(f"{each}: {k or kind}" for each, k in zip(names, kinds, strict=True))
-    return f"fn {name}_({operands}) -> {result} {{ return {expression}; }}\n"
+def _packed_walks(
+    reads: Sequence[Read], shape: Sequence[int], starts: Sequence[int], strides: Sequence[tuple[int, ...]]
+) -> list[int]:
+    """Sizes, starts and strides, counted in vectors where vectors are read. The last dim needs no stride."""
+    numbers = [*shape[:-1], shape[-1] // PACK] if len(shape) > 1 else []
+    for read, start, steps in zip(reads, starts, strides, strict=True):
+        unit = PACK if read is Read.VECTOR else 1
+        numbers += [number // unit for number in (start, *steps[:-1])]
+    return numbers

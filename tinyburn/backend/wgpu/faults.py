@@ -29,7 +29,7 @@ class Faults:
     def __init__(self, gpu: Gpu, usage: int) -> None:
         self._gpu = gpu
         self._buffer: Any = gpu.device.create_buffer(size=4 * _SLOTS, usage=usage)  # WebGPU fills it with zeros
-        self._calls: list[str] = []
+        self._forget()
 
     @property
     def binding(self) -> Binding:
@@ -37,22 +37,37 @@ class Faults:
         return self._buffer, 0, 4 * _SLOTS
 
     def expect(self, operation: str, dim: int, shape: Sequence[int]) -> int:
-        """The word for one more call. If there are too many before the next check, the last ones share a word."""
+        """The word for one more call, which the caller starts before it lets go of the GPU's lock.
+
+        If there are too many before the next check, the last ones share a word.
+        """
         path = current_path()
         place = f" (in {path})" if path else ""
-        self._calls.append(
-            f"{operation}{place} of a tensor of shape {tuple(shape)}, whose dim {dim} has size {shape[dim]}"
-        )
-        return min(len(self._calls), _SLOTS) - 1
+        word = min(self._count, _SLOTS - 1)
+        self._count += 1
+        call = f"{operation}{place} of a tensor of shape {tuple(shape)}, whose dim {dim} has size {shape[dim]}"
+        self._calls[word][call] = None
+        return word
 
     def check(self) -> None:
         """Raises ShapeError if a call since the last check met a wrong index. Waits only if there was any call."""
-        calls, self._calls = self._calls, []
-        if not calls:
-            return
-        words = np.frombuffer(self._gpu.commands.read(*self.binding), "int32")
-        reasons = [f"index {word} was given to {call}" for word, call in zip(words, calls, strict=False) if word]
+        with self._gpu.lock:
+            if not self._count:
+                return
+            words = np.frombuffer(self._gpu.commands.read(*self.binding), "int32")
+            reasons = [_reason(int(word), list(calls)) for word, calls in zip(words, self._calls, strict=True) if word]
+            if reasons:
+                self._gpu.commands.write(self._buffer, bytes(4 * _SLOTS))
+            self._forget()
         if reasons:
-            self._gpu.commands.write(self._buffer, bytes(4 * _SLOTS))
             hint = "check them before, for example with indices.max() and indices.min()"
             raise ShapeError(explain("an earlier operation, on the GPU", reasons, hint=hint))
+
+    def _forget(self) -> None:
+        self._count = 0
+        self._calls: list[dict[str, None]] = [{} for _ in range(_SLOTS)]  # different ones, in their order
+
+
+def _reason(index: int, calls: list[str]) -> str:
+    given_to = calls[0] if len(calls) == 1 else f"one of these: {'; '.join(calls)}"
+    return f"index {index} was given to {given_to}"

@@ -219,7 +219,7 @@ fn cos_near_zero(r: f32) -> f32 {
     return 1.0 + q * (-0.5 + q * high);
 }
 
-// The sine of a part of a turn, in units of 2^-32. It is told from the nearest quarter turn.
+// The sine of a part of a turn, in units of 2^-32. Counted from the nearest quarter turn, the angle is at most pi / 4.
 fn sin_of_turn(turn: u32) -> f32 {
     let quarter = (turn + 0x20000000u) >> 30u;
     let r = f32(i32(turn - (quarter << 30u))) * 1.4629181e-9;  // 2 pi / 2^32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+import threading
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tinyburn.tensor.shape import Shape, num_elements
 from tinyburn.text import amount
 
 from ..strided import StridedArray
-from .adapter import adapters
+from .adapter import OPENING, adapters
 from .commands import Binding, Commands
 from .faults import Faults
 from .pool import Pool
@@ -32,19 +32,21 @@ class Gpu:
 
     Attributes:
         device: the device of the ``wgpu`` package.
+        lock: for its commands and its memory together, since each can need the other.
         description: what the driver calls it.
-        has_workgroup_memory: whether threads can share fast memory.
+        is_software: whether it is no GPU but a driver on the CPU: few threads at once, and no fast memory to share.
         max_binding_bytes: the most bytes of one buffer that a kernel can see.
     """
 
     def __init__(self, adapter: Any) -> None:
         import wgpu
 
+        self.lock = threading.RLock()
         self.device = adapter.request_device_sync(label="tinyburn")
         self.description = f"{adapter.info['device']} ({adapter.info['backend_type']})"
-        self.has_workgroup_memory = adapter.info["adapter_type"] != "CPU"  # there it is ordinary memory: no gain
+        self.is_software = adapter.info["adapter_type"] == "CPU"
         self.max_binding_bytes: int = self.device.limits["max-storage-buffer-binding-size"]
-        self.commands = Commands(self.device)
+        self.commands = Commands(self.device, self.lock)
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
         self.pool = Pool(self, self.device.limits["max-buffer-size"], usage)
         self.faults = Faults(self, usage)
@@ -81,10 +83,15 @@ def _end(array: StridedArray) -> int:
     return 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
 
 
-@cache
+_opened: dict[str, Gpu] = {}
+
+
 def open_gpu(name: str) -> Gpu:
     """The GPU of an adapter. Tensors on it can meet, whoever opened it."""
-    return Gpu(adapters()[name])
+    with OPENING:
+        if name not in _opened:
+            _opened[name] = Gpu(adapters()[name])
+        return _opened[name]
 
 
 def gpu_of(array: StridedArray) -> Gpu:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from tinyburn.tensor.errors import ShapeError, explain
-from tinyburn.tensor.shape import num_elements
+from tinyburn.tensor.shape import Shape, num_elements
 
 from ..strided import StridedArray
 from .commands import Kernel
@@ -22,7 +22,8 @@ from .gpu import WGSL, Gpu, gpu_of, too_large_to_see
 from .kernel import build, coordinates, pack, place, shape_fields, walk_fields
 
 _FAULTS = [("faults", "atomic<u32>")]
-_ENOUGH_THREADS = 4096  # more pieces of a line than this keep no GPU busier, and each looks through all indices
+_BUSY = 4096  # threads that keep a GPU busy; more pieces of a line would only look through its indices more often
+_BUSY_SOFTWARE = 64  # the same for a driver on the CPU
 
 
 def gather(a: StridedArray, dim: int, indices: StridedArray, name: str = "gather") -> StridedArray:
@@ -38,11 +39,9 @@ def gather(a: StridedArray, dim: int, indices: StridedArray, name: str = "gather
     _check_not_empty(name, a, dim)
     bindings, starts = _bind_all(name, gpu, (a, indices, result))
     kernel = gather_kernel(WGSL[a.dtype], len(a.shape), dim)
-    fault = gpu.faults.expect(name, dim, a.shape)
     nothing = math.nan if a.dtype.kind == "f" else 0
-    numbers = [a.shape[dim], fault, *indices.shape, *_walks((a, indices, result), starts), nothing]
-    parameters, groups = pack(kernel, result.size, numbers)
-    gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
+    numbers = [*indices.shape, *_walks((a, indices, result), starts), nothing]
+    _run_watched(name, kernel, gpu, bindings, a.shape, dim, result.size, numbers)
     return result
 
 
@@ -55,14 +54,22 @@ def scatter(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray, n
     _check_not_empty(name, a, dim)
     bindings, starts = _bind_all(name, gpu, (indices, b, result))
     lines = indices.part(dim, 0, 1).shape
-    pieces = max(1, min(a.shape[dim], _ENOUGH_THREADS // num_elements(lines)))
+    busy = _BUSY_SOFTWARE if gpu.is_software else _BUSY
+    pieces = max(1, min(a.shape[dim], busy // num_elements(lines)))
     piece = -(-a.shape[dim] // pieces)
     kernel = scatter_kernel(WGSL[a.dtype], len(a.shape), dim)
-    fault = gpu.faults.expect(name, dim, a.shape)
-    numbers = [a.shape[dim], fault, indices.shape[dim], pieces, piece, *lines, *_walks((indices, b, result), starts)]
-    parameters, groups = pack(kernel, num_elements(lines) * pieces, numbers)
-    gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
+    numbers = [indices.shape[dim], pieces, piece, *lines, *_walks((indices, b, result), starts)]
+    _run_watched(name, kernel, gpu, bindings, a.shape, dim, num_elements(lines) * pieces, numbers)
     return result
+
+
+def _run_watched(
+    name: str, kernel: Kernel, gpu: Gpu, bindings: Any, shape: Shape, dim: int, threads: int, numbers: list[Any]
+) -> None:
+    """Starts a kernel that writes down wrong indices: the call and its word in one go, whatever other threads do."""
+    with gpu.lock:
+        parameters, groups = pack(kernel, threads, [shape[dim], gpu.faults.expect(name, dim, shape), *numbers])
+        gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
 
 
 def _check_not_empty(name: str, a: StridedArray, dim: int) -> None:

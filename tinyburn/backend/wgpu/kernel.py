@@ -34,7 +34,7 @@ def build(
     """A kernel whose threads each run ``body`` with their number ``i``, as long as it is below ``params.size``.
 
     ``operands`` are the arrays that it reads and the types of their elements, ``result`` the type of what it writes,
-    and ``more`` other arrays that it writes to.
+    and ``more`` other arrays that it writes to. ``params.row`` is how many threads one row of workgroups has.
     """
     parameters = [("size", "u32"), ("row", "u32"), *parameters]
     text = f"""{frame(operands, [("result", result), *more], parameters)}
@@ -115,6 +115,6 @@ def coordinates(prefix: str, rank: int, number: str = "i") -> list[str]:
 
 
 def place(array: str, rank: int, prefix: str = "") -> str:
-    """WGSL for where the element at these places lies in an array."""
+    """WGSL for where the element at these places lies in an array. Rank 0 is the first element."""
     steps = [f"{prefix}at{dim} * params.{array}_stride{dim}" for dim in range(rank)]
     return " + ".join([f"params.{array}_start", *steps])

@@ -7,7 +7,7 @@ thread for each element of the result, reads all of them from memory: two reads 
 - the threads of a workgroup share what they read: they copy a tile of ``a`` and of ``b`` into workgroup memory, which
   is small and fast, and each of them reads from there.
 
-A GPU needs both. A driver that runs on the CPU has no such memory: there the second idea costs more than it brings.
+A GPU needs both. A driver that runs on the CPU has no faster memory: there the second idea costs more than it brings.
 `benchmarks/wgpu_matmul.py` has the numbers by which the tilings were chosen.
 """
 
@@ -67,7 +67,7 @@ class Tiling:
 
 
 NAIVE = Tiling(16, 16, 0, 1, 1)
-"""What `naive_source` does."""
+"""The tiling of `naive_source`, which benchmarks compare with: one element for each thread."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ SINGLE_ROW = Tiling(1, 256, 0, 1, 4)
 
 
 def choose_tiling(m: int, n: int, workgroup_memory: bool = True) -> Tiling:
-    """The tiling for an (m, n) result: a workgroup of 8 x 8 threads, and the largest tile that is half full or more.
+    """The tiling for an (m, n) result: a workgroup of 8 x 8 threads, and the largest tile that is more than half full.
 
     A single row has a tiling of its own.
 
     Args:
         m, n: rows and columns of the result.
-        workgroup_memory: whether the device has any. A driver on the CPU (``adapter_type`` is ``CPU``) has none.
+        workgroup_memory: whether to share tiles through it. On a driver that runs on the CPU it is not faster.
     """
     if m == 1:
         return SINGLE_ROW

@@ -96,6 +96,7 @@ fn batch_starts(batch: u32) -> vec2<u32> {
     return start + rest * vec2<u32>(params.a_batch_0, params.b_batch_0);
 }
 
+// Stores one element, or adds it to what is there.
 fn write(batch: u32, row: u32, column: u32, value: Element) {
     let at = params.out_offset + batch * params.out_batch + row * params.out_row + column;
     if params.accumulate == 1u {
@@ -106,8 +107,8 @@ fn write(batch: u32, row: u32, column: u32, value: Element) {
 }
 """
 
-_TILES = """// [k][row] and [k][column]. One number more in each line, so that threads that write
-// below each other do not wait for the same memory bank.
+_TILES = """// The tiles, read as [k][row] and [k][column]. Each line is one number longer than it need be, so that
+// threads that write below each other do not wait for the same memory bank.
 var<workgroup> a_tile: array<Element, DEPTH * (ROWS + 1u)>;
 var<workgroup> b_tile: array<Element, DEPTH * (COLUMNS + 1u)>;
 

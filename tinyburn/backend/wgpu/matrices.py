@@ -34,7 +34,7 @@ def _run(result: StridedArray, a: StridedArray, b: StridedArray, accumulate: boo
         return
     bindings, (result_start, a_start, b_start) = zip(*map(gpu.bind, (result, a, b)), strict=True)
     m, n = result.shape[-2:]
-    tiling = choose_tiling(m, n, gpu.has_workgroup_memory)
+    tiling = choose_tiling(m, n, workgroup_memory=not gpu.is_software)
     kernel = matmul_kernel(tiling, WGSL[a.dtype])
     operands = Matrices(a.shape, a.strides, a_start), Matrices(b.shape, b.strides, b_start)
     for dispatch in dispatches(tiling, m, n, result.size // (m * n)):

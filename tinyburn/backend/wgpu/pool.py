@@ -7,7 +7,7 @@ that lie on a shelf.
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tinyburn.text import amount
@@ -41,7 +41,9 @@ class Block:
         self.payload = payload
 
     def __del__(self) -> None:
-        self.pool.give_back(self)
+        # It may run in any thread, at any time, also in one for which another waits that holds the lock. So it must
+        # not wait itself: to append is one step, and the next one who takes a buffer sorts it onto its shelf.
+        self.pool.returned.append((self.buffer, self.size, self.payload))
 
 
 class Pool:
@@ -49,6 +51,7 @@ class Pool:
 
     Attributes:
         gpu: whose buffers they are.
+        returned: the buffers of tensors that are gone, with their sizes and payloads.
         limit: the most bytes that it may hold, in use or on a shelf; None for as many as the device has.
         created: how many buffers it has asked the device for, ever.
     """
@@ -61,7 +64,8 @@ class Pool:
         # All of them, so that none is garbage by itself. Of a collected cycle Python finalises every object: the buffer
         # would be given back to the driver, and then put onto a shelf by its block, which is finalised too.
         self._buffers: set[Any] = set()
-        self._lock = threading.RLock()  # re-entrant: the garbage collector may free a block while another is taken
+        self._lock = gpu.lock
+        self.returned: deque[tuple[Any, int, int]] = deque()
         self._live = self._payload = self._rounded = self._reserved = 0
         self.limit: int | None = None
         self.created = 0
@@ -74,6 +78,7 @@ class Pool:
         """
         size = -(-stored // ROUNDING) * ROUNDING
         with self._lock:
+            self._sort_returned()
             shelf = self._shelves.get(size)
             buffer = shelf.pop() if shelf else self._create(size) if size else None
             self._live += 1
@@ -81,20 +86,22 @@ class Pool:
             self._rounded += size
         return Block(self, buffer, size, stored, payload)
 
-    def give_back(self, block: Block) -> None:
-        """Puts the buffer of a block onto its shelf."""
-        with self._lock:
+    def _sort_returned(self) -> None:
+        """Puts the buffers of the tensors that are gone onto their shelves."""
+        while self.returned:
+            buffer, size, payload = self.returned.popleft()
             self._live -= 1
-            self._payload -= block.payload
-            self._rounded -= block.size
-            if block.buffer is not None:
-                self._shelves.setdefault(block.size, []).append(block.buffer)
+            self._payload -= payload
+            self._rounded -= size
+            if buffer is not None:
+                self._shelves.setdefault(size, []).append(buffer)
 
     def clear(self) -> None:
         """Gives the buffers on the shelves back to the device, once nothing that waits can still mean them."""
         with self._lock:
             self.gpu.commands.forget_buffers()
-            shelves, self._shelves = self._shelves, {}  # the garbage collector may put more onto shelves meanwhile
+            self._sort_returned()
+            shelves, self._shelves = self._shelves, {}
             for size, shelf in shelves.items():
                 for buffer in shelf:
                     self._buffers.discard(buffer)
@@ -103,7 +110,9 @@ class Pool:
 
     def usage(self) -> MemoryUsage:
         """What is held, in Burn's words."""
-        return MemoryUsage(self._live, self._payload, self._rounded - self._payload, self._reserved)
+        with self._lock:
+            self._sort_returned()
+            return MemoryUsage(self._live, self._payload, self._rounded - self._payload, self._reserved)
 
     def _create(self, size: int) -> Any:
         """A new buffer; if there is no room, once more without those on the shelves and those of a failed step."""

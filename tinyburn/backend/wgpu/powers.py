@@ -16,14 +16,15 @@ fn first_digits(x: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u);
 }
 
-// x without its last two digits. Used where these are 0 or do not matter: a compiler cannot see through a change of
-// the bits, so it computes x as it is written.
+// x without its last two binary digits, for places where these are 0 or do not matter. A compiler cannot see through
+// a change of the bits, so it does not reorder the sum that makes x.
 fn settled(x: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(x) & 0xfffffffcu);
 }
 
 // a^b = 2^(b log2(a)) for a > 0, both finite. The whole part of b log2(a) takes up digits that its fraction needs.
-// So log2(a) = k + top + low has 30 digits, and the products with b are exact and lose their whole part one by one.
+// So log2(a) = k + top + low has 30 binary digits. Its products with b are exact, and lose their whole part one by
+// one.
 fn power_by_log(a: f32, b: f32) -> f32 {
     let split = split_exponent(a);
     let k = split.y;
@@ -34,7 +35,7 @@ fn power_by_log(a: f32, b: f32) -> f32 {
     let s_top = first_digits(s);
     let d_top = first_digits(d);
     let s_low = (settled(settled(d - 2.0 * s_top) - s_top * d_top) - s_top * (d - d_top)) / (2.0 + d);
-    let product = s_top * 2.8847656;  // the first 12 digits of 2 / ln(2); 2.1641901e-4 of it are missing
+    let product = s_top * 2.8847656;  // 2 / ln(2) to 12 binary digits; what is missing is 2.1641901e-4 of it
     let top = first_digits(product);
     let low = settled(product - top) + 2.8853901 * (s_low + atanh_rest(s) + 2.1641901e-4 * s_top);
     if (b * (k + top) > 130.0) { return inf_from(1.0); }

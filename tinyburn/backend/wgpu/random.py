@@ -24,7 +24,7 @@ from .kernel import as_scalar, build, pack
 _WORD = 0xFFFFFFFF  # the largest u32
 
 THREEFRY = """
-// One round: adds one word to the other, and turns that one's bits around.
+// One round: the first word becomes the sum of both; the second has its bits rotated, and is mixed with that sum.
 fn threefry_round(x: vec2<u32>, by: u32) -> vec2<u32> {
     let sum = x.x + x.y;
     return vec2<u32>(sum, ((x.y << by) | (x.y >> (32u - by))) ^ sum);

@@ -1,14 +1,15 @@
 """Reductions: how two values become one, a line of WGSL each. The kernel around it is written once.
 
-A thread folds every ``chunks``-th value of its line, so that neighbouring threads read neighbouring values. A long
-line has many threads, whose results are folded again. The order never changes, and so the bits of a sum never do.
+A thread folds the values of one line, or of a chunk of a long one; the results of the chunks are folded again. The
+order never changes, and so the bits of a sum never do. Which thread takes what decides the speed: a GPU fetches
+neighbouring values together, so neighbouring threads should read neighbours.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyburn.tensor.dtype import DType
 from tinyburn.tensor.shape import num_elements, reduced_shape
@@ -18,8 +19,10 @@ from ..strided import StridedArray
 from .commands import Kernel
 from .elementwise import elementwise, merge_dims
 from .gpu import WGSL, check_dtype, gpu_of, too_large_to_see
-from .kernel import build, coordinates, pack, place, shape_fields, walk_fields
+from .kernel import THREADS, build, coordinates, pack, place, shape_fields, walk_fields
 
+# How the next value of a line joins what is folded so far, and whether it is better than the best so far. In a dict
+# each WGSL type has its own line, and "" is for all others: floats need care where a value is NaN.
 # fmt: off
 FOLDS: dict[str, str | dict[str, str]] = {
     "sum_dims":  "folded + value",
@@ -34,7 +37,33 @@ BETTER: dict[str, dict[str, str]] = {
 # fmt: on
 
 LINE = 256
-"""Values that one thread may fold. A longer line is cut into chunks of a quarter of this."""
+"""Values that one thread may fold. A longer line is cut into chunks."""
+
+STEPS = 64
+"""Values of a chunk. Few, so that there are many threads, and so that rounding errors do not add up."""
+
+
+class Cut(NamedTuple):
+    """How a line is shared out: into ``chunks`` of at most ``steps`` values, each ``width`` away from the one before.
+
+    ``width`` chunks lie side by side in one block of the line, and the next block follows.
+    """
+
+    chunks: int
+    width: int
+    steps: int
+
+
+def cut_line(length: int, side_by_side: bool) -> Cut:
+    """A cut in which no chunk is empty. ``side_by_side``: neighbouring threads have neighbouring chunks of one line."""
+    if length <= LINE:
+        return Cut(1, 1, length)
+    pieces = -(-length // STEPS)
+    if not side_by_side:
+        return Cut(pieces, 1, STEPS)
+    width = min(pieces, THREADS)
+    blocks, rest = divmod(length, width * STEPS)
+    return Cut(blocks * width + min(rest, width), width, STEPS)
 
 
 def reduce_dims(name: str, a: StridedArray, dims: Dims) -> StridedArray:
@@ -60,7 +89,7 @@ def _find(name: str, result: StridedArray, a: StridedArray, dim: int) -> None:
     """In one call if a kernel can see all of both arrays, else in two halves of another dim: a line stays whole."""
     gpu = gpu_of(a)
     if gpu.can_bind(a) and gpu.can_bind(result):
-        _run(name, result, a, (dim,), 1, 0)
+        _run(name, result, a, (dim,), Cut(1, 1, a.shape[dim]), 0)
         return
     cut = max(range(len(a.shape)), key=lambda axis: result.shape[axis])
     if result.shape[cut] == 1:
@@ -83,12 +112,13 @@ def _fold(name: str, result: StridedArray, a: StridedArray, dims: Dims, count: i
         parts = gpu.new((*result.shape, 2), a.dtype)
         for place, half in enumerate(a.halves(dim)):
             _fold(first, _without_last(parts.part(len(a.shape), place, place + 1)), half, dims, count)
-    elif length > LINE:
-        parts = gpu.new((*result.shape, -(-length // (LINE // 4))), a.dtype)
-        _run(first, parts, a, dims, parts.shape[-1], count)
     else:
-        _run(name, result, a, dims, 1, count)
-        return
+        cut = cut_line(length, not _keeps_neighbours(a, dims))
+        if cut.chunks == 1:
+            _run(name, result, a, dims, cut, count)
+            return
+        parts = gpu.new((*result.shape, cut.chunks), a.dtype)
+        _run(first, parts, a, dims, cut, count)
     _fold(name, result.view((*result.shape, 1), (*result.strides, 0)), parts, (len(result.shape),), count)
 
 
@@ -96,7 +126,15 @@ def _without_last(a: StridedArray) -> StridedArray:
     return a.view(a.shape[:-1], a.strides[:-1])
 
 
-def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, chunks: int, count: int) -> None:
+def _keeps_neighbours(a: StridedArray, dims: Dims) -> bool:
+    """Whether values that lie side by side belong to different lines, as in a sum over the rows of a matrix."""
+    steps = {
+        dim: stride for dim, (size, stride) in enumerate(zip(a.shape, a.strides, strict=True)) if size > 1 and stride
+    }
+    return bool(steps) and min(steps, key=steps.__getitem__) not in dims
+
+
+def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut, count: int) -> None:
     """One call: a thread for each chunk of each line."""
     gpu = gpu_of(a)
     kept = [dim for dim in range(len(a.shape)) if dim not in dims]
@@ -105,25 +143,32 @@ def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, chunks: i
     )
     line, (a_line,) = merge_dims([a.shape[dim] for dim in dims], [[a.strides[dim] for dim in dims]])
     bindings, (a_start, result_start) = zip(*map(gpu.bind, (a, result)), strict=True)
-    kernel = reduction_kernel(name, WGSL[a.dtype], WGSL[result.dtype], len(shape), len(line))
-    numbers: list[Any] = [chunks, num_elements(line), *shape, a_start, *a_kept, result_start, *result_kept]
-    numbers += [*line, *a_line, float(count)]
-    parameters, groups = pack(kernel, num_elements(shape) * chunks, numbers)
+    lines_first = _keeps_neighbours(a, dims)
+    kernel = reduction_kernel(name, WGSL[a.dtype], WGSL[result.dtype], len(shape), len(line), lines_first)
+    numbers: list[Any] = [num_elements(shape), num_elements(line), *cut, *shape, a_start, *a_kept]
+    numbers += [result_start, *result_kept, *line, *a_line, float(count)]
+    parameters, groups = pack(kernel, num_elements(shape) * cut.chunks, numbers)
     gpu.commands.run(kernel, bindings, parameters, groups)
 
 
 @cache
-def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: int) -> Kernel:
-    """A thread that folds the values of one chunk, at places that their strides tell."""
-    parameters = [("chunks", "u32"), ("length", "u32"), *shape_fields("", rank)]
+def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: int, lines_first: bool) -> Kernel:
+    """A thread that folds the values of one chunk, at places that their strides tell.
+
+    ``lines_first``: neighbouring threads have different lines; else they have different chunks of one line.
+    """
+    parameters = [(field, "u32") for field in ("lines", "length", *Cut._fields)] + shape_fields("", rank)
     parameters += [*walk_fields("a", rank), *walk_fields("result", rank)]
     parameters += [*shape_fields("line_", line_rank), *[(f"line_stride{dim}", "u32") for dim in range(line_rank)]]
     parameters += [("count", "f32")]
     steps = " + ".join(f"line_at{dim} * params.line_stride{dim}" for dim in range(line_rank))
     walk = "\n".join(["fn walk(k: u32) -> u32 {", *coordinates("line_", line_rank, "k"), f"    return {steps};", "}\n"])
+    line, chunk = (
+        ("i % params.lines", "i / params.lines") if lines_first else ("i / params.chunks", "i % params.chunks")
+    )
     body = [
-        "    let chunk = i % params.chunks;",
-        *coordinates("", rank, "i / params.chunks"),
+        f"    let chunk = {chunk};",
+        *coordinates("", rank, line),
         f"    let start = {place('a', rank)};",
         *(_fold_body(name, kind) if name in FOLDS else _arg_body(name, kind)),
         f"    result[{place('result', rank)} + chunk] = folded;",
@@ -134,8 +179,11 @@ def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: in
 def _fold_body(name: str, kind: str) -> list[str]:
     line = FOLDS[name]
     return [
-        "    var folded = a_array[start + walk(chunk)];",
-        "    for (var k = chunk + params.chunks; k < params.length; k += params.chunks) {",
+        "    let first = (chunk / params.width) * params.width * params.steps + chunk % params.width;",
+        "    var folded = a_array[start + walk(first)];",
+        "    for (var step = 1u; step < params.steps; step++) {",
+        "        let k = first + step * params.width;",
+        "        if (k >= params.length) { break; }",
         "        let value = a_array[start + walk(k)];",
         f"        folded = {line if isinstance(line, str) else line.get(kind, line.get(''))};",
         "    }",
