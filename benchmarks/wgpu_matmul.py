@@ -89,7 +89,7 @@ from tinyburn import Tensor, Wgpu
 from tinyburn.backend.wgpu.adapter import find_adapter
 from tinyburn.backend.wgpu.commands import Kernel
 from tinyburn.backend.wgpu.gpu import Gpu, open_gpu
-from tinyburn.backend.wgpu.matmul import NAIVE, PARAMS, Matrices, Tiling, choose_tiling, dispatches, params
+from tinyburn.backend.wgpu.matmul import NAIVE, PARAMS, Tiling, choose_tiling, dispatches, params
 from tinyburn.backend.wgpu.matmul_text import matmul_source, naive_source
 from tinyburn.text import table
 
@@ -206,13 +206,12 @@ class Bench:
     def run(self, tiling: Tiling) -> None:
         """The product by one kernel, some calls, until the device has done them."""
         kernel = kernel_of(tiling)
-        primitives = [tensor.primitive for tensor in self.tensors]
-        bindings, starts = zip(*map(self.gpu.bind, primitives), strict=True)
-        a, b, _ = (Matrices(x.shape, x.strides, start) for x, start in zip(primitives, starts, strict=True))
+        a, b, result = (tensor.primitive for tensor in self.tensors)
+        bindings, starts = zip(*map(self.gpu.bind, (result, a, b)), strict=True)
         for _ in range(self.case.calls):
             for dispatch in dispatches(tiling, self.case.m, self.case.n, 1):
-                numbers = struct.pack(kernel.parameters, *params(a, b, dispatch, starts[2]))
-                self.gpu.commands.run(kernel, bindings, numbers, dispatch.workgroups)
+                numbers = struct.pack(kernel.format, *params(result, a, b, starts, dispatch))
+                self.gpu.commands.run(kernel, (*bindings[1:], bindings[0]), numbers, dispatch.workgroups)
         self.gpu.commands.wait()
 
     def run_numpy(self) -> None:

@@ -110,6 +110,26 @@ def test_the_report_of_devices_says_what_to_do(without: Without) -> None:
     assert "install" in note
 
 
+@pytest.mark.parametrize(
+    "stranger", ["raise ImportError", "raise ValueError('not this cffi')", "gpu = None", "import nothing_of_this_name"]
+)
+def test_a_strange_package_of_that_name_is_one_clear_error(tmp_path: Path, stranger: str) -> None:
+    """A file wgpu.py in the student's folder, or a package that is broken in a way of its own."""
+    (tmp_path / "wgpu.py").write_text(stranger)
+    script = "from tinyburn import Wgpu\nprint(Wgpu.devices(), Wgpu.why_unavailable())"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("[] the package wgpu cannot ")
+    assert "hint: pip install" in done.stdout
+
+
 def pytest_without(without: Without, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Tests of the suite itself, in a process of their own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TINYBURN_NEED_", "PYTEST_"))}

@@ -179,6 +179,12 @@ def test_a_value_that_the_dtype_cannot_hold_is_refused(value: float, dtype: str)
             Tensor.from_data([value], plain(), dtype)
 
 
+@pytest.mark.parametrize("seed", ["a", 1.5, -1, None, True])
+def test_a_seed_is_a_whole_number(device: Any, seed: Any) -> None:
+    with pytest.raises(ConfigError, match=r"seed\n  because .* is not a whole number of 0 or more"):
+        device.seed(seed)
+
+
 def test_equal_seeds_draw_equal_numbers(backend: Any) -> None:
     draws = []
     for seed in (1, 1, 2):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+import numpy as np
 from typing_extensions import TypeVar
 
 from tinyburn.tensor.dtype import DType, Float, Int
-from tinyburn.tensor.errors import BackendMismatch, BackendUnavailable, DTypeMismatch, explain
+from tinyburn.tensor.errors import BackendMismatch, BackendUnavailable, ConfigError, DTypeMismatch, explain
 
 if TYPE_CHECKING:
     from .defaults import Backend
@@ -50,6 +51,9 @@ class Device(Generic[B]):
     def __hash__(self) -> int:
         return hash((self.backend, self.name))
 
+    def __deepcopy__(self, _: object) -> Device[B]:
+        return self  # a place has no copy; a copied tensor is on the same device
+
     def __repr__(self) -> str:
         return f"{self.backend.__name__}({self.name})"
 
@@ -90,11 +94,27 @@ class Device(Generic[B]):
         return device
 
 
+def check_seed(seed: object) -> int:
+    """A seed is a whole number, 0 or more. Raises ConfigError for anything else."""
+    return _whole_number("seed", seed)
+
+
+def check_limit(limit: object) -> int | None:
+    """A limit is a whole number of bytes, or None. Raises ConfigError for anything else."""
+    return None if limit is None else _whole_number("limit_memory", limit)
+
+
+def _whole_number(asked: str, value: object) -> int:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
+        return int(value)
+    raise ConfigError(explain(asked, [f"{value!r} is not a whole number of 0 or more"]))
+
+
 def check_only_device(backend: str, name: str, which: object) -> None:
     """For a backend with a single device: raises BackendUnavailable if another one is asked for."""
     if which not in (None, name, 0):
         reason = f"{backend} has one device, {name}, and no {which!r}"
-        raise BackendUnavailable(explain(f"{backend}.device", [reason], hint="leave `which` out"))
+        raise BackendUnavailable(explain(f"{backend}.device", [reason], hint="leave the device out"))
 
 
 # The layer above puts its function here, so that this one need not know it.

@@ -16,7 +16,7 @@ from tinyburn.tensor.shape import Shape, broadcast_shape, reduced_shape
 
 from .device import Device, check_only_device
 from .interface import Dims, Number, Operand
-from .strided import Strided, StridedArray
+from .strided import Strided, StridedArray, common_shape
 
 _BOOL = np.dtype("bool")
 
@@ -43,11 +43,8 @@ class MetaDevice(Device["Meta"]):
 
 def _broadcast(*operands: Operand) -> StridedArray:
     """The result of an elementwise op: the broadcast shape, in the dtype of the operands."""
-    arrays = [operand for operand in operands if isinstance(operand, StridedArray)]
-    shape = arrays[0].shape
-    for array in arrays[1:]:
-        shape = broadcast_shape(shape, array.shape)
-    return MetaArray(shape, arrays[0].dtype)
+    first = next(operand for operand in operands if isinstance(operand, StridedArray))
+    return MetaArray(common_shape(operands), first.dtype)
 
 
 def _compare(a: Operand, b: Operand = 0) -> StridedArray:

@@ -32,4 +32,4 @@ def choose_device(asked: str, missing: Missing | None, which: str | int | None, 
     if which in names:
         return list(names).index(str(which))
     reason = f"there is no device {which!r} here; there is {', '.join(names)}"
-    raise BackendUnavailable(explain(asked, [reason], hint="leave `which` out for the first one"))
+    raise BackendUnavailable(explain(asked, [reason], hint="leave the device out for the first one"))

@@ -12,7 +12,7 @@ from tinyburn.tensor.dtype import DType, to_dtype
 from tinyburn.tensor.shape import Shape, reduced_shape
 
 from .array_namespace import FORMATS, ArrayNamespace
-from .device import Device, MemoryUsage, check_only_device
+from .device import Device, MemoryUsage, check_only_device, check_seed
 from .draw import draw
 from .interface import Dims, Number, Operand
 from .products import multiply_no_nan, relu_backward, scaled_mul
@@ -56,7 +56,7 @@ class CpuDevice(Device["NdArray"]):
         return f"NumPy {np.__version__}"
 
     def seed(self, seed: int) -> None:
-        self.generator = np.random.default_rng(seed)
+        self.generator = np.random.default_rng(check_seed(seed))
 
     def random_state(self) -> Any:
         return self.generator.bit_generator.state

@@ -6,15 +6,15 @@ To permute, expand or slice is to change these few numbers; the buffer is not to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.shape import Shape, is_contiguous, num_elements, permuted, row_major_strides
+from tinyburn.tensor.shape import Shape, broadcast_shape, is_contiguous, num_elements, permuted, row_major_strides
 
 from .defaults import Backend
-from .interface import Dims, Parts
+from .interface import Dims, Operand, Parts
 
 
 class StridedArray:
@@ -65,6 +65,15 @@ class StridedArray:
         middle = self.shape[dim] // 2
         yield self.part(dim, 0, middle)
         yield self.part(dim, middle, self.shape[dim])
+
+
+def common_shape(operands: Sequence[Operand]) -> Shape:
+    """The shape to which the arrays among some operands broadcast. A number fits any shape."""
+    shapes = [operand.shape for operand in operands if isinstance(operand, StridedArray)]
+    shape = shapes[0]
+    for other in shapes[1:]:
+        shape = shape if other == shape else broadcast_shape(shape, other)
+    return shape
 
 
 class Strided(Backend):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tinyburn.backend import EventLog, Kind
-from tinyburn.backend.wgpu.pool import ROUNDING
+from tinyburn.backend.wgpu.pool import ROUNDING, SHELF_BYTES
 from tinyburn.tensor import ConfigError
 from tinyburn.tensor.errors import explain
 
@@ -78,7 +78,7 @@ class Allocator:
 
 
 class ShelfPool(Allocator):
-    """The pool of the backend ``wgpu``: each size has a shelf of its own, and nothing is given back."""
+    """The pool of the backend ``wgpu``: each size has a shelf of its own, and nothing is given back by itself."""
 
     rounding = ROUNDING
 
@@ -88,7 +88,12 @@ class ShelfPool(Allocator):
 
     def _find(self, size: int) -> Chunk | None:
         shelf = self._shelves.get(size)
-        return shelf.pop() if shelf else None
+        if shelf:
+            return shelf.pop()
+        if self.reserved - self.in_use > SHELF_BYTES:
+            self._shelves.clear()
+            self.reserved = self.in_use
+        return None
 
     def _keep(self, chunk: Chunk) -> None:
         self._shelves.setdefault(chunk.size, []).append(chunk)

@@ -82,7 +82,8 @@ def check_device(op: str, device: object) -> None:
     """Raises BackendMismatch for something that is not a device; a backend class is the usual slip."""
     if not hasattr(device, "float_dtype"):
         name = getattr(device, "__name__", repr(device))
-        hint = f"make one with {name}.device()" if isinstance(device, type) else "make one with NdArray.device()"
+        a_name = "make one with NdArray.device() or Wgpu.device(), or with RunConfig(backend=...).init()"
+        hint = f"make one with {name}.device()" if isinstance(device, type) else a_name
         raise BackendMismatch(explain(op, [f"{name} is not a device"], hint=hint))
 
 

@@ -227,8 +227,11 @@ class Movement(TensorBase[B, D, K]):
         return place
 
     def _check_range(self, op: str, dim: int, indices: Tensor[B, Any, Int]) -> None:
-        """Indices are Int, live where the tensor lives, and are within the dim."""
+        """Indices are Int, live where the tensor lives, and are within the dim, as far as the backend can tell."""
         array = indices._of_kind(op, "int")
+        if not self.shape[dim] and 0 not in indices.shape:
+            reason = f"dim {dim} has size 0, so no index is in it"
+            raise ShapeError(explain(op, [reason], given={"tensor": self.shape, "indices": indices.shape}))
         bounds = self.device.backend.index_bounds(array)
         if bounds and not 0 <= bounds[0] <= bounds[1] < self.shape[dim]:
             reason = f"the indices run from {bounds[0]} to {bounds[1]}, and dim {dim} has size {self.shape[dim]}"

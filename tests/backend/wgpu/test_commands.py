@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -90,6 +91,60 @@ def test_threads_that_clear_and_threads_that_collect_do_not_wait_for_each_other(
             done.result(timeout=60)
 
 
+def test_an_interrupt_in_the_last_command_of_a_page_loses_nothing(gpu_device: Any, monkeypatch: pytest.MonkeyPatch):
+    commands = gpu_device.gpu.commands
+    commands.submit()
+    x = Tensor.ones((4,), gpu_device)
+    made = [x + float(number) for number in range(PAGE - 2)]
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        x + 100.0
+    monkeypatch.undo()
+    assert (x + 200.0).to_numpy().tolist() == [201] * 4
+    assert [tensor.to_numpy()[0] for tensor in made] == [1 + number for number in range(PAGE - 2)]
+
+
+def test_a_page_that_fails_is_not_forgotten():
+    """What it should have computed is wrong for ever, so every later read says so. In a process of its own."""
+    done = run_alone(
+        "from tinyburn import Tensor, Wgpu\ndevice = Wgpu.device()\nx = Tensor.ones((4,), device) + 1.0\n"
+        "device.gpu.device.queue.submit = None\n"
+        "for _ in range(2):\n"
+        "    try:\n        x.to_numpy()\n    except Exception as error:\n        print(type(error).__name__)"
+    )
+    assert done == "TypeError\nRuntimeError\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_is_told_that_it_has_no_gpu():
+    """It would wait for ever for the driver's threads, which only the parent has."""
+    done = run_alone(
+        "import os\nfrom tinyburn import BackendUnavailable, Tensor, Wgpu\nx = Tensor.ones((2,), Wgpu.device())\n"
+        "if os.fork() == 0:\n"
+        "    for ask in (x.to_numpy, lambda: x + 1.0, lambda: Tensor.ones((2,), Wgpu.device())):\n"
+        "        try:\n            ask()\n        except BackendUnavailable as error:\n"
+        "            print('spawn' in str(error), flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\nprint((x + 1.0).to_numpy().tolist())"
+    )
+    assert done == "True\nTrue\nTrue\n[2.0, 2.0]\n"
+
+
+def run_alone(script: str) -> str:
+    """What a program prints. Skips where there is no adapter."""
+    if Wgpu.why_unavailable() is not None:
+        pytest.skip(str(Wgpu.why_unavailable()))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_threads_open_one_gpu():
     """In a process of its own, since this one has opened its GPU already."""
     script = (
@@ -98,10 +153,7 @@ def test_threads_open_one_gpu():
         "    made = list(pool.map(lambda n: Tensor.full((2,), n, Wgpu.device()), range(8)))\n"
         "print(sum(made[1:], made[0]).to_numpy().tolist())"
     )
-    if Wgpu.why_unavailable() is not None:
-        pytest.skip(str(Wgpu.why_unavailable()))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[28.0, 28.0]\n"
+    assert run_alone(script) == "[28.0, 28.0]\n"
 
 
 def lookup(device: Any, index: int) -> tuple[AnyTensor, AnyTensor]:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tests.support import AnyTensor, Values
 from tinyburn import Tensor, Wgpu
-from tinyburn.backend.wgpu.matmul import MOST_WORKGROUPS, Tiling, choose_tiling, dispatches
+from tinyburn.backend.wgpu.kernel import MAX_GROUPS
+from tinyburn.backend.wgpu.matmul import Tiling, choose_tiling, dispatches
 from tinyburn.tensor.shape import broadcast_shape
 
 SIDES = (1, 2, 7, 16, 17, 63, 64, 65, 129, 257)
@@ -95,14 +96,14 @@ def test_the_tiles_cover_the_result_once(m: int, n: int, memory: bool):
 
 
 def test_more_workgroups_than_a_dimension_has_take_several_calls():
-    calls = dispatches(Tiling(16, 16, 0, 2, 2), 16 * MOST_WORKGROUPS + 1, 40, 70_000)
+    calls = dispatches(Tiling(16, 16, 0, 2, 2), 16 * MAX_GROUPS + 1, 40, 70_000)
     assert [call.starts for call in calls] == [
         (0, 0, 0),
-        (0, 0, MOST_WORKGROUPS),
-        (16 * MOST_WORKGROUPS, 0, 0),
-        (16 * MOST_WORKGROUPS, 0, MOST_WORKGROUPS),
+        (0, 0, MAX_GROUPS),
+        (16 * MAX_GROUPS, 0, 0),
+        (16 * MAX_GROUPS, 0, MAX_GROUPS),
     ]
-    assert calls[-1].workgroups == (3, 1, 70_000 - MOST_WORKGROUPS)
+    assert calls[-1].workgroups == (3, 1, 70_000 - MAX_GROUPS)
 
 
 def test_more_matrices_than_a_dimension_has_workgroups(gpu_device: Any):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
+import pickle
 import sys
 import traceback
 from typing import Any
@@ -14,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import AnyTensor
-from tinyburn import OutOfMemory, Tensor, Wgpu, memory
+from tinyburn import BackendMismatch, ConfigError, OutOfMemory, Tensor, Wgpu, memory
 from tinyburn.backend import MemoryUsage
+from tinyburn.backend.wgpu import pool
 
 
 def used(device: Any, before: MemoryUsage) -> list[int]:
@@ -145,6 +148,38 @@ def test_the_error_that_a_notebook_keeps_is_not_in_the_way(gpu_device: Any, monk
     assert any("x" in frame.f_locals for frame in frames)  # IPython reads them too; before 3.13 that made a copy
     assert gpu_device.memory_usage().bytes_in_use == 256_000
     assert step(gpu_device, 100).into_scalar() == 100 * 64 * 64
+
+
+def test_a_limit_holds_for_what_is_on_the_shelves(gpu_device: Any):
+    Tensor.zeros((1 << 20,), gpu_device)  # 4 MiB, and gone
+    gpu_device.limit_memory(1 << 20)
+    assert gpu_device.memory_usage().bytes_reserved <= 1 << 20
+    with pytest.raises(OutOfMemory):
+        Tensor.zeros((1 << 20,), gpu_device)
+
+
+@pytest.mark.parametrize("limit", ["4MB", -5, 1e6, True])
+def test_a_limit_that_is_no_number_of_bytes_is_refused(gpu_device: Any, limit: Any):
+    with pytest.raises(ConfigError, match="not a whole number"):
+        gpu_device.limit_memory(limit)
+    assert Tensor.ones((4,), gpu_device).sum().into_scalar() == 4
+
+
+def test_shelves_with_ever_new_sizes_do_not_grow_without_end(gpu_device: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pool, "SHELF_BYTES", 1 << 20)
+    for size in range(1, 2000):
+        Tensor.zeros((64 * size,), gpu_device)
+    assert gpu_device.memory_usage().bytes_reserved < 3 << 20
+
+
+def test_a_copy_shares_the_buffer_and_a_pickle_says_what_to_do(gpu_device: Any):
+    """Values never change, so a copy needs none of its own."""
+    x = Tensor.ones((4,), gpu_device)
+    twin = copy.deepcopy({"x": x})["x"]
+    assert twin.device is x.device
+    assert (twin + x).to_numpy().tolist() == [2, 2, 2, 2]
+    with pytest.raises(BackendMismatch, match=r"save tensor.to_numpy\(\)"):
+        pickle.dumps(x.primitive)
 
 
 def test_shelves_are_cleared_before_anything_is_refused(gpu_device: Any):

@@ -13,7 +13,7 @@ from tests.backend.wgpu.raw import compute, evaluate, gpu
 from tinyburn.backend.wgpu.adapter import find_adapter
 from tinyburn.backend.wgpu.gpu import open_gpu
 from tinyburn.backend.wgpu.kernel import THREADS, grid
-from tinyburn.backend.wgpu.random import THREEFRY, draw_into, random_source, split_seed
+from tinyburn.backend.wgpu.random import THREEFRY, draw_into, random_kernel, split_seed
 from tinyburn.tensor.distribution import Bernoulli, Normal, Uniform
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ def words(size: int, draw: int = 0, start: int = 0) -> tuple[Any, Any]:
 def raw_draw(distribution: Any, size: int, draw: int = 0, threads: int = THREADS, start: int = 0) -> Array:
     """One draw on plain `wgpu`, with workgroups of any size."""
     kind = type(distribution).__name__
-    source = random_source(kind).replace(f"@workgroup_size({THREADS})", f"@workgroup_size({threads})")
+    source = random_kernel(kind).source.replace(f"@workgroup_size({THREADS})", f"@workgroup_size({threads})")
     numbers = astuple(distribution)
     rows = grid(size)[1] * THREADS // threads + 1
     row = -(-size // (rows * threads)) * threads

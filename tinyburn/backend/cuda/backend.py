@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinyburn.backend.array_namespace import FORMATS, ArrayNamespace
-from tinyburn.backend.device import Device, MemoryUsage
+from tinyburn.backend.device import Device, MemoryUsage, check_limit, check_seed
 from tinyburn.backend.interface import Array, Dims, Number, Operand
 from tinyburn.backend.operations import OPERATIONS, composed_by
 from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.errors import ShapeError, explain
 from tinyburn.tensor.shape import Shape
 
 from . import find, memory
@@ -24,7 +23,7 @@ from .find import cp
 from .kernels import kernel
 from .random import Generator
 
-THREADS = 65_536
+ENOUGH_THREADS = 65_536
 """About as many threads as a large GPU keeps busy: more parts of a scatter would only read the indices again."""
 
 
@@ -44,7 +43,7 @@ class CudaDevice(Device["Cuda"]):
         return name.decode()
 
     def seed(self, seed: int) -> None:
-        self.generator = Generator.from_seed(seed)
+        self.generator = Generator.from_seed(check_seed(seed))
 
     def random_state(self) -> Any:
         return (self.generator.key, self.generator.count)
@@ -63,7 +62,7 @@ class CudaDevice(Device["Cuda"]):
         memory.cleanup(self.number)
 
     def limit_memory(self, limit: int | None) -> None:
-        memory.limit(self.number, limit)
+        memory.limit(self.number, check_limit(limit))
 
 
 class Cuda(ArrayNamespace):
@@ -170,25 +169,18 @@ class Cuda(ArrayNamespace):
 
     @staticmethod
     def gather(a: Array, dim: int, indices: Array) -> Array:
-        _check_not_empty("gather", a, dim, indices)
         out = cp.empty(indices.shape, a.dtype)
         kernel("gather")(a, indices, dim, out, size=out.size)
         return out
 
     @staticmethod
     def scatter(a: Array, dim: int, indices: Array, b: Array) -> Array:
-        _check_not_empty("scatter", a, dim, indices)
         out = a.copy()
         if b.size:
             size, lines = a.shape[dim], b.size // b.shape[dim]
-            part = -(-size // min(size, -(-THREADS // lines)))  # rounded up, as the number of parts below is
+            part = -(-size // min(size, -(-ENOUGH_THREADS // lines)))  # rounded up, as the number of parts below is
             kernel("scatter")(b, indices, dim, lines, part, out, size=lines * -(-size // part))
         return out
-
-    @classmethod
-    def select(cls, a: Array, dim: int, indices: Array) -> Array:
-        _check_not_empty("select", a, dim, indices)
-        return super().select(a, dim, indices)
 
     @classmethod
     def select_assign(cls, a: Array, dim: int, indices: Array, b: Array) -> Array:
@@ -205,13 +197,6 @@ class Cuda(ArrayNamespace):
     def index_bounds(a: Array) -> tuple[int, int] | None:
         """Never known: to look at the indices, the CPU would have to wait for the GPU."""
         return None
-
-
-def _check_not_empty(op: str, a: Array, dim: int, indices: Array) -> None:
-    """Nothing can wrap around in a dim without entries."""
-    if indices.size and not a.shape[dim]:
-        reason = f"dim {dim} of the tensor has no entries, so no index can point there"
-        raise ShapeError(explain(op, [reason], given={"tensor": a.shape, "indices": indices.shape}))
 
 
 # Every operation runs on the GPU where its operands lie. A default needs no such care: it is made of the others.

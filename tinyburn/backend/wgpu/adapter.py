@@ -60,27 +60,36 @@ def _adapters() -> dict[str, Any]:
 @cache
 def missing() -> Missing | None:
     """The reason why there is no adapter, and the way out; None if there is one."""
-    error = _import_error()
-    if error is not None:
-        return Missing(f"the package wgpu cannot be imported ({error})", _INSTALL)
-    if not adapters():
+    not_imported = _import_error()
+    if not_imported is not None:
+        return Missing(f"the package wgpu cannot be imported ({not_imported})", _INSTALL)
+    try:
+        found = adapters()
+    except Exception as error:  # another package of this name, or one that is too old
+        return Missing(f"the package wgpu cannot list its adapters ({_first_line(error)})", _INSTALL)
+    if not found:
         return Missing("wgpu is installed, but found no driver for Vulkan, Metal or Direct3D 12", _DRIVER)
     return None
 
 
 def find_adapter(which: str | int | None) -> str:
     """The name of the adapter that is asked for; None is the most capable one. Raises BackendUnavailable."""
-    names = list(adapters())
-    return names[choose_device("Wgpu.device", missing(), which, names)]
+    absent = missing()
+    names = [] if absent else list(adapters())
+    return names[choose_device("Wgpu.device", absent, which, names)]
 
 
 @cache
 def _import_error() -> str | None:
     try:
         import wgpu  # noqa: F401
-    except (ImportError, OSError, RuntimeError) as error:  # also a native library that does not load
-        return str(error).splitlines()[0]
+    except Exception as error:  # a native library that does not load fails in ways of its own
+        return _first_line(error)
     return None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _enumerate() -> list[Any]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.shape import Shape, broadcast_shape
+from tinyburn.tensor.shape import Shape
 
-from ..device import Device, MemoryUsage
+from ..device import Device, MemoryUsage, check_limit, check_seed
 from ..interface import Dims, Number, Operand, Parts
 from ..operations import OPERATIONS
-from ..strided import Strided, StridedArray
+from ..strided import Strided, StridedArray, common_shape
 from . import indexing, matrices
 from .adapter import adapters, find_adapter, missing
 from .catalogue import kernel_text
@@ -24,7 +24,6 @@ from .random import draw_into
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims
 
 _BOOL = np.dtype("bool")
-_FLOAT32 = np.dtype("float32")
 
 
 class WgpuDevice(Device["Wgpu"]):
@@ -48,7 +47,7 @@ class WgpuDevice(Device["Wgpu"]):
         return self.gpu.description
 
     def seed(self, seed: int) -> None:
-        self.seed_and_draws = (seed, 0)
+        self.seed_and_draws = (check_seed(seed), 0)
 
     def random_state(self) -> Any:
         return self.seed_and_draws
@@ -67,7 +66,7 @@ class WgpuDevice(Device["Wgpu"]):
         self.gpu.pool.clear()
 
     def limit_memory(self, limit: int | None) -> None:
-        self.gpu.pool.limit = limit
+        self.gpu.pool.set_limit(check_limit(limit))
 
 
 class Wgpu(Strided):
@@ -83,7 +82,7 @@ class Wgpu(Strided):
 
     @classmethod
     def devices(cls) -> list[str]:
-        return list(adapters())
+        return [] if missing() else list(adapters())
 
     @classmethod
     def why_unavailable(cls) -> str | None:
@@ -101,8 +100,8 @@ class Wgpu(Strided):
     def from_numpy(values: np.ndarray[Any, Any], device: Any) -> StridedArray:
         array: StridedArray = device.gpu.new(values.shape, check_dtype("from_data", values.dtype))
         if values.size:
-            stored = np.ascontiguousarray(values, dtype="uint32" if values.dtype == _BOOL else values.dtype)
-            device.gpu.commands.write(array.storage.buffer, stored)
+            scalars = np.ascontiguousarray(values, dtype="uint32" if values.dtype == _BOOL else values.dtype)
+            device.gpu.commands.write(array.storage.buffer, scalars)
         return array
 
     @classmethod
@@ -112,8 +111,8 @@ class Wgpu(Strided):
         whole = a if a.is_contiguous else cls.contiguous(a)
         data = gpu_of(a).commands.read(whole.storage.buffer, whole.offset * SCALAR, a.size * SCALAR)
         gpu_of(a).faults.check()
-        stored = np.frombuffer(data, "uint32" if a.dtype == _BOOL else a.dtype)
-        return stored.reshape(a.shape).astype(a.dtype)
+        scalars = np.frombuffer(data, "uint32" if a.dtype == _BOOL else a.dtype)
+        return scalars.reshape(a.shape).astype(a.dtype)
 
     @staticmethod
     def full(shape: Shape, value: Number, dtype: DType, device: Any) -> StridedArray:
@@ -172,11 +171,8 @@ class Wgpu(Strided):
 
 def _elementwise(name: str) -> Any:
     def apply(*operands: Operand) -> StridedArray:
-        arrays = [x for x in operands if isinstance(x, StridedArray)]
-        shape = arrays[0].shape
-        for array in arrays[1:]:
-            shape = shape if array.shape == shape else broadcast_shape(shape, array.shape)
-        result = gpu_of(arrays[0]).new(shape, _BOOL if name in TRUTHS else arrays[0].dtype)
+        first = next(x for x in operands if isinstance(x, StridedArray))
+        result = gpu_of(first).new(common_shape(operands), _BOOL if name in TRUTHS else first.dtype)
         return elementwise(name, result, operands)
 
     apply.__name__ = name

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tinyburn.tensor.errors import BackendUnavailable, explain
+
 PAGE = 64
 """Commands that share one submit, at most. `benchmarks/wgpu_ops.py` has the times for shorter and longer pages."""
 
@@ -32,13 +34,13 @@ class Kernel:
         source: its WGSL.
         operands: how many buffers it reads.
         results: how many it writes; they follow the operands.
-        parameters: the format of its parameters, as Python's ``struct`` writes them.
+        format: that of its parameters, as Python's ``struct`` writes them.
     """
 
     name: str
     source: str
     operands: int
-    parameters: str
+    format: str
     results: int = 1
 
 
@@ -82,12 +84,17 @@ class Commands:
         self._layouts: dict[tuple[int, int], Any] = {}
         self._pipelines: dict[Kernel, Any] = {}
         self._bind_groups: dict[Any, Any] = {}
+        self._lost: Exception | None = None
+        self._unusable: str | None = None
         self.page = PAGE
         self.dispatches = self.submits = 0
 
     def run(self, kernel: Kernel, bindings: tuple[Binding, ...], parameters: bytes, groups: tuple[int, ...]) -> None:
         """Writes down one call of a kernel: its operands, then its results, are in ``bindings``."""
+        self.check_usable()
         with self._lock:
+            if self._waiting >= self.page:  # only if the last command of a page was interrupted
+                self.submit()
             pipeline = self._pipelines.get(kernel) or self._compile(kernel)
             group = self._bind_groups.get(bindings) or self._bind(kernel, bindings)
             if self._pass is None:
@@ -111,24 +118,42 @@ class Commands:
             commands, encoder, used = self._pass, self._encoder, _SLOT * self._waiting
             self._pass = self._encoder = None  # whatever fails below, the next page is a new one
             self._waiting = 0
-            commands.end()
-            if used:
-                self._device.queue.write_buffer(self._parameters, 0, self._slots, 0, used)
-            self._device.queue.submit([encoder.finish()])
+            try:
+                commands.end()
+                if used:
+                    self._device.queue.write_buffer(self._parameters, 0, self._slots, 0, used)
+                self._device.queue.submit([encoder.finish()])
+            except Exception as error:
+                self._lost = error
+                raise
             self.submits += 1
 
     def write(self, buffer: Any, data: Any) -> None:
         """Copies bytes from the host. What was asked before may still read the buffer, so it is handed over first."""
+        self.check_usable()
         with self._lock:
             self.submit()
             self._device.queue.write_buffer(buffer, 0, data)
 
     def read(self, buffer: Any, start: int, size: int) -> memoryview:
         """Copies bytes to the host, when everything before is done."""
+        self.check_usable()
         with self._lock:
             self.submit()
+            if self._lost is not None:
+                raise RuntimeError("a page of commands was lost, so values of this GPU may be wrong") from self._lost
             data: memoryview = self._device.queue.read_buffer(buffer, start, size)
             return data
+
+    def give_up(self, reason: str) -> None:
+        """From now on, whoever asks for anything is told the reason."""
+        self._unusable = reason
+
+    def check_usable(self) -> None:
+        """Raises BackendUnavailable if nothing more can be asked of the device."""
+        if self._unusable is not None:
+            hint = 'start processes that use a GPU with the "spawn" method of multiprocessing'
+            raise BackendUnavailable(explain("Wgpu", [self._unusable], hint=hint))
 
     def wait(self) -> None:
         """Until the device has done everything that was asked."""

@@ -10,7 +10,7 @@ from ..interface import Operand
 from ..strided import StridedArray
 from .elementwise_text import PACK, Read, packed_kernel, strided_kernel
 from .gpu import SCALAR, WGSL, gpu_of
-from .kernel import as_scalar, pack
+from .kernel import as_scalar, pack, walks
 
 # In a dict each WGSL type has its own line, and "" is for all others.
 # fmt: off
@@ -56,7 +56,7 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "bool_not":        "1u - a",
     # not operations of the interface: what `cast`, `full` and every copy are made of
     "to_f32":          "f32(a)",
-    "to_i32":          "i32(a)",
+    "to_i32":          {"f32": "to_int(a)", "": "i32(a)"},
     "to_u32":          {"f32": "u32(is_nan(a) || a != 0.0)", "": "u32(a != 0)"},
     "copy":            "a",
 }
@@ -79,10 +79,7 @@ def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
     gpu = gpu_of(result)
     arrays = [result, *[x for x in operands if isinstance(x, StridedArray)]]
     if not all(map(gpu.can_bind, arrays)):
-        dim = result.shape.index(max(result.shape))
-        cut = [list(x.halves(dim)) if isinstance(x, StridedArray) else [x, x] for x in (result, *operands)]
-        for half in zip(*cut, strict=True):
-            _run(name, half[0], list(half[1:]))
+        _run_halves(name, result, operands)
         return
     shape, strides = merge_dims(result.shape, [x.strides for x in arrays])
     bindings, starts = zip(*map(gpu.bind, arrays), strict=True)
@@ -91,7 +88,7 @@ def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
     reads = _packed_reads(result, shape, starts, strides)
     if reads is None:
         kernel = strided_kernel(name, line_of(name, kinds, out), tuple(kinds), out, len(shape))
-        threads, places = result.size, [*shape, *_walks(starts, strides)]
+        threads, places = result.size, [*shape, *walks(starts, strides)]
     else:
         reading = iter(reads)
         ways = tuple((kind, next(reading) if kind else Read.NUMBER) for kind in kinds)
@@ -101,6 +98,21 @@ def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
     numbers = [as_scalar(x, kind) for x in operands if not isinstance(x, StridedArray)]
     parameters, groups = pack(kernel, threads, [*numbers, *places])
     gpu.commands.run(kernel, (*bindings[1:], bindings[0]), parameters, groups)
+
+
+def _run_halves(name: str, result: StridedArray, operands: list[Operand]) -> None:
+    dim = result.shape.index(max(result.shape))
+    cut = [x.halves(dim) if isinstance(x, StridedArray) else (x, x) for x in (result, *operands)]
+    for result_half, *halves in zip(*cut, strict=True):
+        _run(name, result_half, halves)
+
+
+def seen_whole(a: StridedArray) -> StridedArray:
+    """The same values where a kernel can see them all: a copy, if few elements lie far apart in a large buffer."""
+    gpu = gpu_of(a)
+    if gpu.can_bind(a) or a.size * SCALAR > gpu.max_binding_bytes:
+        return a
+    return elementwise("copy", gpu.new(a.shape, a.dtype), [a])
 
 
 def line_of(name: str, kinds: Sequence[str], result: str) -> str:
@@ -146,10 +158,6 @@ def _packed_reads(
         else:
             return None
     return reads
-
-
-def _walks(starts: Sequence[int], strides: Sequence[tuple[int, ...]]) -> list[int]:
-    return [number for start, steps in zip(starts, strides, strict=True) for number in (start, *steps)]
 
 
 def _packed_walks(

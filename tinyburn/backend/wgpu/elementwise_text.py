@@ -36,7 +36,7 @@ Way = tuple[str, Read]
 @cache
 def packed_kernel(name: str, line: str, ways: tuple[Way, ...], result: str, rank: int) -> Kernel:
     """Four neighbours a thread. ``rank`` is that of the walk; its last dim is counted in vectors."""
-    names = _parameters(name)
+    names = _operand_names(name)
     kind = next(filter(None, (kind for kind, _ in ways)), result)
     arrays, numbers, walks, loads = [], [], [], []
     for each, (own, read) in zip(names, ways, strict=True):
@@ -65,7 +65,7 @@ def _packed_place(array: str, read: Read, rank: int) -> str:
 @cache
 def strided_kernel(name: str, line: str, kinds: tuple[str, ...], result: str, rank: int) -> Kernel:
     """One element a thread. ``kinds`` are the WGSL types of the operands; "" stands for a number."""
-    names = _parameters(name)
+    names = _operand_names(name)
     kind = next(filter(None, kinds), result)
     arrays = [(f"{each}_array", own) for each, own in zip(names, kinds, strict=True) if own]
     numbers = [(each, kind) for each, own in zip(names, kinds, strict=True) if not own]
@@ -80,7 +80,7 @@ def strided_kernel(name: str, line: str, kinds: tuple[str, ...], result: str, ra
     return build(name, arrays, result, parameters, function, "\n".join([*coordinates("", rank), *loads, store]))
 
 
-def _parameters(name: str) -> list[str]:
+def _operand_names(name: str) -> list[str]:
     """The names of an operation's operands: those of the interface; a copy has just one."""
     return list(inspect.signature(getattr(Required, name)).parameters) if hasattr(Required, name) else ["a"]
 

@@ -209,7 +209,7 @@ fn turn_of(x: f32) -> u32 {
 // The sine of r for |r| <= pi / 4, by Taylor: r - r^3/3! + ... + r^9/9!.
 fn sin_near_zero(r: f32) -> f32 {
     let q = r * r;
-    return r + r * q * (-1.0 / 6.0 + q * (1.0 / 120.0 + q * (-1.0 / 5040.0 + q * (1.0 / 362880.0))));
+    return r * (1.0 + q * (-1.0 / 6.0 + q * (1.0 / 120.0 + q * (-1.0 / 5040.0 + q * (1.0 / 362880.0)))));
 }
 
 // The cosine of r for |r| <= pi / 4, by Taylor: 1 - r^2/2! + ... - r^10/10!.

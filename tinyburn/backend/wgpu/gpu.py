@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
 import numpy as np
 
 from tinyburn.tensor.dtype import DTYPES, DType
-from tinyburn.tensor.errors import DTypeMismatch, OutOfMemory, explain
+from tinyburn.tensor.errors import BackendUnavailable, DTypeMismatch, OutOfMemory, explain
 from tinyburn.tensor.shape import Shape, num_elements
 from tinyburn.text import amount
 
@@ -50,9 +51,16 @@ class Gpu:
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
         self.pool = Pool(self, self.device.limits["max-buffer-size"], usage)
         self.faults = Faults(self, usage)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._leave_to_the_parent)
+
+    def _leave_to_the_parent(self) -> None:
+        """In a forked process the driver's threads are missing, and whoever waits for them waits for ever."""
+        self.commands.give_up("this process was forked from one that had opened the GPU, and cannot use it")
 
     def new(self, shape: Shape, dtype: np.dtype[Any]) -> StridedArray:
         """A row-major array with nothing in it yet."""
+        self.commands.check_usable()
         size = num_elements(shape)
         return StridedArray(shape, dtype, self.pool.take(size * dtype.itemsize, size * SCALAR))
 
@@ -83,6 +91,14 @@ def _end(array: StridedArray) -> int:
     return 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
 
 
+def _open(name: str) -> Gpu:
+    try:
+        return Gpu(adapters()[name])
+    except RuntimeError as error:
+        reason = f"the driver of {name} does not open: {str(error).strip().splitlines()[0]}"
+        raise BackendUnavailable(explain("Wgpu.device", [reason], hint="update the driver, or use ndarray")) from error
+
+
 _opened: dict[str, Gpu] = {}
 
 
@@ -90,7 +106,7 @@ def open_gpu(name: str) -> Gpu:
     """The GPU of an adapter. Tensors on it can meet, whoever opened it."""
     with OPENING:
         if name not in _opened:
-            _opened[name] = Gpu(adapters()[name])
+            _opened[name] = _open(name)
         return _opened[name]
 
 
@@ -113,5 +129,8 @@ def check_dtype(asked: str, dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
     if found in WGSL:
         return found
     reason = f"Wgpu has {', '.join(DTYPES[known] for known in WGSL)}, and no {found.name}: WGSL counts in 32 bits"
-    hint = "choose one of these, or compute on NdArray or Cuda, which have every dtype"
+    near = "float32" if found.kind == "f" else "int32"
+    convert = f'write Tensor.from_data(values, device, "{near}"), or .cast("{near}") before .to_device(...)'
+    here = f'leave the format at "{near}"' if asked == "Wgpu.device" else convert
+    hint = f"{here}; NdArray and Cuda have every dtype"
     raise DTypeMismatch(explain(asked, [reason], hint=hint))

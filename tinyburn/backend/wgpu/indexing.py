@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tinyburn.tensor.errors import ShapeError, explain
 from tinyburn.tensor.shape import Shape, num_elements
 
 from ..strided import StridedArray
 from .commands import Kernel
-from .elementwise import elementwise
+from .elementwise import elementwise, seen_whole
 from .gpu import WGSL, Gpu, gpu_of, too_large_to_see
-from .kernel import build, coordinates, pack, place, shape_fields, walk_fields
+from .kernel import MOST_TURNS, build, coordinates, pack, place, shape_fields, walk_fields, walks
 
 _FAULTS = [("faults", "atomic<u32>")]
 _BUSY = 4096  # threads that keep a GPU busy; more pieces of a line would only look through its indices more often
@@ -36,11 +35,10 @@ def gather(a: StridedArray, dim: int, indices: StridedArray, name: str = "gather
     result = gpu.new(indices.shape, a.dtype)
     if not result.size:
         return result
-    _check_not_empty(name, a, dim)
-    bindings, starts = _bind_all(name, gpu, (a, indices, result))
+    bindings, starts, strides = _bind_all(name, gpu, (seen_whole(a), seen_whole(indices), result))
     kernel = gather_kernel(WGSL[a.dtype], len(a.shape), dim)
     nothing = math.nan if a.dtype.kind == "f" else 0
-    numbers = [*indices.shape, *_walks((a, indices, result), starts), nothing]
+    numbers = [*indices.shape, *walks(starts, strides), nothing]
     _run_watched(name, kernel, gpu, bindings, a.shape, dim, result.size, numbers)
     return result
 
@@ -51,16 +49,24 @@ def scatter(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray, n
     result = elementwise("copy", gpu.new(a.shape, a.dtype), [a])
     if not indices.size:
         return result
-    _check_not_empty(name, a, dim)
-    bindings, starts = _bind_all(name, gpu, (indices, b, result))
+    indices, b = seen_whole(indices), seen_whole(b)
+    for start in range(0, indices.shape[dim], MOST_TURNS):
+        stop = min(start + MOST_TURNS, indices.shape[dim])
+        _add_at(name, result, dim, indices.part(dim, start, stop), b.part(dim, start, stop))
+    return result
+
+
+def _add_at(name: str, result: StridedArray, dim: int, indices: StridedArray, b: StridedArray) -> None:
+    """One call of the kernel, which adds in place: no more indices than a thread may look through."""
+    gpu = gpu_of(result)
+    bindings, starts, strides = _bind_all(name, gpu, (indices, b, result))
     lines = indices.part(dim, 0, 1).shape
     busy = _BUSY_SOFTWARE if gpu.is_software else _BUSY
-    pieces = max(1, min(a.shape[dim], busy // num_elements(lines)))
-    piece = -(-a.shape[dim] // pieces)
-    kernel = scatter_kernel(WGSL[a.dtype], len(a.shape), dim)
-    numbers = [indices.shape[dim], pieces, piece, *lines, *_walks((indices, b, result), starts)]
-    _run_watched(name, kernel, gpu, bindings, a.shape, dim, num_elements(lines) * pieces, numbers)
-    return result
+    pieces = max(1, min(result.shape[dim], busy // num_elements(lines)))
+    piece = -(-result.shape[dim] // pieces)
+    kernel = scatter_kernel(WGSL[b.dtype], len(b.shape), dim)
+    numbers = [indices.shape[dim], pieces, piece, *lines, *walks(starts, strides)]
+    _run_watched(name, kernel, gpu, bindings, result.shape, dim, num_elements(lines) * pieces, numbers)
 
 
 def _run_watched(
@@ -72,12 +78,6 @@ def _run_watched(
         gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
 
 
-def _check_not_empty(name: str, a: StridedArray, dim: int) -> None:
-    """The one wrong index that the shapes alone tell of."""
-    if not a.shape[dim]:
-        raise ShapeError(explain(name, [f"dim {dim} has size 0, so no index is in it"], given={"shape": a.shape}))
-
-
 def along(indices: StridedArray, dim: int, like: StridedArray) -> StridedArray:
     """Indices of rank 1 as those of `gather`: the same ones for every place in the other dims."""
     rank = len(like.shape)
@@ -85,16 +85,13 @@ def along(indices: StridedArray, dim: int, like: StridedArray) -> StridedArray:
     return indices.view((*like.shape[:dim], indices.shape[0], *like.shape[dim + 1 :]), strides)
 
 
-def _bind_all(asked: str, gpu: Gpu, arrays: Sequence[StridedArray]) -> tuple[Any, Any]:
-    """Every array whole: an index may point anywhere."""
+def _bind_all(asked: str, gpu: Gpu, arrays: Sequence[StridedArray]) -> tuple[Any, Any, Any]:
+    """Every array whole, since an index may point anywhere: bindings, starts and strides."""
     for array in arrays:
         if not gpu.can_bind(array):
             raise too_large_to_see(asked, gpu, array)
-    return tuple(zip(*map(gpu.bind, arrays), strict=True))  # type: ignore[return-value]
-
-
-def _walks(arrays: Sequence[StridedArray], starts: Sequence[int]) -> list[int]:
-    return [number for array, start in zip(arrays, starts, strict=True) for number in (start, *array.strides)]
+    bindings, starts = zip(*map(gpu.bind, arrays), strict=True)
+    return bindings, starts, [array.strides for array in arrays]
 
 
 @cache

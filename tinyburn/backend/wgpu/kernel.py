@@ -21,6 +21,11 @@ THREADS = 128
 MAX_GROUPS = 65_535
 """Workgroups along one dimension, by WebGPU. What needs more is started as a rectangle."""
 
+MOST_TURNS = 16_384
+"""Turns of a loop that one thread may take; longer work is cut into several calls. Mesa's lavapipe leaves every loop,
+without a word, when a thread has taken 65 535 turns in all. And a system may stop a GPU that works on one call too
+long."""
+
 _LARGEST = 3.4028235677973366e38  # what rounds to more than this is infinite in float32
 _CODES = {"u32": "I", "i32": "i", "f32": "f"}
 
@@ -37,15 +42,15 @@ def build(
     and ``more`` other arrays that it writes to. ``params.row`` is how many threads one row of workgroups has.
     """
     parameters = [("size", "u32"), ("row", "u32"), *parameters]
-    text = f"""{frame(operands, [("result", result), *more], parameters)}
-{functions}
-@compute @workgroup_size({THREADS})
+    main = f"""@compute @workgroup_size({THREADS})
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
     let i = id.x + id.y * params.row;
     if (i >= params.size) {{ return; }}
 {body}
 }}
 """
+    parts = [frame(operands, [("result", result), *more], parameters), functions.strip(), main]
+    text = "\n\n".join(part for part in parts if part)
     return Kernel(name, with_functions(text), len(operands), parameter_format(parameters), 1 + len(more))
 
 
@@ -72,7 +77,7 @@ def parameter_format(parameters: Fields) -> str:
 def pack(kernel: Kernel, threads: int, numbers: Sequence[Any]) -> tuple[bytes, tuple[int, int, int]]:
     """The parameters of one call, as bytes, and the workgroups that make up enough threads."""
     groups = grid(threads)
-    return struct.pack(kernel.parameters, threads, groups[0] * THREADS, *numbers), groups
+    return struct.pack(kernel.format, threads, groups[0] * THREADS, *numbers), groups
 
 
 def grid(threads: int) -> tuple[int, int, int]:
@@ -103,6 +108,11 @@ def walk_fields(array: str, rank: int) -> list[tuple[str, str]]:
     return [(f"{array}_start", "u32"), *[(f"{array}_stride{dim}", "u32") for dim in range(rank)]]
 
 
+def walks(starts: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
+    """The values of `walk_fields` for some arrays, one after another."""
+    return [number for start, own in zip(starts, strides, strict=True) for number in (start, *own)]
+
+
 def coordinates(prefix: str, rank: int, number: str = "i") -> list[str]:
     """WGSL that splits the number of an element into its place in each dim, ``at0``, ``at1`` and so on."""
     if rank == 1:
@@ -114,7 +124,7 @@ def coordinates(prefix: str, rank: int, number: str = "i") -> list[str]:
     return [*lines, f"    let {prefix}at0 = {prefix}rest;"]
 
 
-def place(array: str, rank: int, prefix: str = "") -> str:
+def place(array: str, rank: int) -> str:
     """WGSL for where the element at these places lies in an array. Rank 0 is the first element."""
-    steps = [f"{prefix}at{dim} * params.{array}_stride{dim}" for dim in range(rank)]
+    steps = [f"at{dim} * params.{array}_stride{dim}" for dim in range(rank)]
     return " + ".join([f"params.{array}_start", *steps])

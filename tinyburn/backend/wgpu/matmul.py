@@ -17,10 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-MOST_WORKGROUPS = 65_535
-"""WebGPU's limit for one dimension of a dispatch."""
+from tinyburn.tensor.shape import MAX_RANK
 
-BATCH_DIMS = 4
+from ..strided import StridedArray
+from .kernel import MAX_GROUPS
+
+BATCH_DIMS = MAX_RANK - 2
 """How many dims an operand can have in front of its last two."""
 
 SIZES = ("m", "k", "n", "row_start", "column_start", "batch_start", "accumulate")
@@ -131,68 +133,32 @@ def dispatches(tiling: Tiling, m: int, n: int, matrices: int) -> list[Dispatch]:
 
 def _spans(size: int, tile: int) -> list[tuple[int, int]]:
     """Where each dispatch starts along a side, and how many workgroups it has there."""
-    most = MOST_WORKGROUPS * tile
+    most = MAX_GROUPS * tile
     return [(start, -(-min(size - start, most) // tile)) for start in range(0, size, most)]
 
 
-@dataclass(frozen=True)
-class Matrices:
-    """An operand as the kernel reads it: strides and offset count elements of what is bound.
-
-    Attributes:
-        shape, strides: with all batch dims, of which there are at most `BATCH_DIMS`.
-        offset: where the first element is.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int = 0
-
-    def batch_strides(self, sizes: Sequence[int]) -> list[int]:
-        """One for each batch dim of a result; 0 where this operand is repeated."""
-        missing = len(sizes) + 2 - len(self.shape)
-        own = zip(self.shape[:-2], self.strides[:-2], strict=True)
-        return [0] * missing + [0 if size == 1 else stride for size, stride in own]
-
-
 def params(
-    a: Matrices,
-    b: Matrices,
+    result: StridedArray,
+    a: StridedArray,
+    b: StridedArray,
+    starts: Sequence[int],
     dispatch: Dispatch,
-    out_offset: int = 0,
     accumulate: bool = False,
-    out_strides: tuple[int, int] | None = None,
 ) -> list[int]:
     """The values of `PARAMS` for one dispatch.
 
     Args:
-        a: shape (..., m, k).
-        b: shape (..., k, n). Its batch dims and those of ``a`` broadcast.
+        result: shape (..., m, n), each row without gaps and the matrices evenly apart.
+        a: shape (..., m, k), with the batch dims of the result: one that is repeated has stride 0.
+        b: shape (..., k, n), in the same way.
+        starts: where the three begin in what is bound.
         dispatch: one of `dispatches`.
-        out_offset: where the first element of the result is.
         accumulate: whether the product is added to what the result holds: for a ``k`` that is cut in pieces.
-        out_strides: of a row and of a matrix of the result; None for a result that lies row after row, without gaps.
     """
-    (m, k), n = a.shape[-2:], b.shape[-1]
-    batch = broadcast_batch(a.shape[:-2], b.shape[:-2])
-    out_row, out_batch = out_strides or (n, m * n)
-    operands = [(x.offset, *x.strides[-2:], *x.batch_strides(batch)) for x in (a, b)]
-    return [
-        m,
-        k,
-        n,
-        *dispatch.starts,
-        int(accumulate),
-        *batch,
-        *operands[0],
-        *operands[1],
-        out_offset,
-        out_row,
-        out_batch,
-    ]
-
-
-def broadcast_batch(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """The sizes of the result's batch dims, with ones in front so that there are `BATCH_DIMS` of them."""
-    padded = ([1] * (BATCH_DIMS - len(sizes)) + list(sizes) for sizes in (a, b))
-    return [y if x == 1 else x for x, y in zip(*padded, strict=True)]
+    *batch, m, n = result.shape
+    padding = BATCH_DIMS - len(batch)
+    out_start, *operand_starts = starts
+    numbers = [m, a.shape[-1], n, *dispatch.starts, int(accumulate), *[1] * padding, *batch]
+    for x, start in zip((a, b), operand_starts, strict=True):
+        numbers += [start, *x.strides[-2:], *[0] * padding, *x.strides[:-2]]
+    return [*numbers, out_start, result.strides[-2], result.strides[-3] if batch else 0]

@@ -22,7 +22,7 @@ fn main(@builtin(global_invocation_id) thread: vec3<u32>) {{
     let row = params.row_start + thread.y;
     let column = params.column_start + thread.x;
     let batch = params.batch_start + thread.z;
-    if row >= params.m || column >= params.n {{
+    if (row >= params.m || column >= params.n) {{
         return;
     }}
     let first = batch_starts(batch);
@@ -99,7 +99,7 @@ fn batch_starts(batch: u32) -> vec2<u32> {
 // Stores one element, or adds it to what is there.
 fn write(batch: u32, row: u32, column: u32, value: Element) {
     let at = params.out_offset + batch * params.out_batch + row * params.out_row + column;
-    if params.accumulate == 1u {
+    if (params.accumulate == 1u) {
         result[at] += value;
     } else {
         result[at] = value;
@@ -120,7 +120,7 @@ fn load_a_tile(start: u32, first_row: u32, first_k: u32, place: u32) {
         let row = select(i % ROWS, i / DEPTH, along_rows);
         let k = select(i / ROWS, i % DEPTH, along_rows);
         var value = Element();
-        if first_row + row < params.m && first_k + k < params.k {
+        if (first_row + row < params.m && first_k + k < params.k) {
             value = a[start + (first_row + row) * params.a_row + (first_k + k) * params.a_column];
         }
         a_tile[k * (ROWS + 1u) + row] = value;
@@ -133,7 +133,7 @@ fn load_b_tile(start: u32, first_k: u32, first_column: u32, place: u32) {
         let k = select(i % DEPTH, i / COLUMNS, along_rows);
         let column = select(i / DEPTH, i % COLUMNS, along_rows);
         var value = Element();
-        if first_k + k < params.k && first_column + column < params.n {
+        if (first_k + k < params.k && first_column + column < params.n) {
             value = b[start + (first_k + k) * params.b_row + (first_column + column) * params.b_column];
         }
         b_tile[k * (COLUMNS + 1u) + column] = value;
@@ -149,7 +149,7 @@ def _write_block(tiling: Tiling, element: str) -> str:
     return f"""fn write_row(batch: u32, row: u32, first_column: u32, sums: {_vector_type(tiling, element)}) {{
     for (var i = 0u; i < {tiling.vector}u; i++) {{
         let column = first_column + i * ACROSS;
-        if row < params.m && column < params.n {{
+        if (row < params.m && column < params.n) {{
             write(batch, row, column, {value});
         }}
     }}

@@ -7,9 +7,11 @@ that lie on a shelf.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from tinyburn.tensor.errors import BackendMismatch, explain
 from tinyburn.text import amount
 
 from ..device import MemoryUsage
@@ -22,28 +24,46 @@ ROUNDING = 256
 """Sizes are rounded up to a multiple of this many bytes, the widest alignment that WebGPU asks of a binding."""
 
 
+SHELF_BYTES = 1 << 30
+"""If more than this lies on the shelves, they are cleared before a new buffer is made: sizes can be ever new."""
+
+
 class Block:
     """A buffer in use. It goes back to its pool with the last tensor that looks into it.
 
     Attributes:
         size: the bytes of the buffer.
         stored: those that the tensor fills; rounding added the others.
-        payload: the bytes of its scalars as tinyburn counts them.
     """
 
-    __slots__ = ("buffer", "payload", "pool", "size", "stored")
+    __slots__ = ("__weakref__", "buffer", "pool", "size", "stored")
 
-    def __init__(self, pool: Pool, buffer: Any, size: int, stored: int, payload: int) -> None:
+    def __init__(self, pool: Pool, buffer: Any, size: int, stored: int) -> None:
         self.pool = pool
         self.buffer = buffer
         self.size = size
         self.stored = stored
-        self.payload = payload
 
-    def __del__(self) -> None:
-        # It may run in any thread, at any time, also in one for which another waits that holds the lock. So it must
-        # not wait itself: to append is one step, and the next one who takes a buffer sorts it onto its shelf.
-        self.pool.returned.append((self.buffer, self.size, self.payload))
+    def __deepcopy__(self, _: object) -> Block:
+        return self  # values never change
+
+    def __reduce__(self) -> Any:
+        hint = "save tensor.to_numpy(), and make the tensor again with Tensor.from_data"
+        raise BackendMismatch(explain("pickle", ["a buffer of a GPU is of no use in another process"], hint=hint))
+
+
+class Ticket(weakref.ref[Block]):
+    """What the pool keeps of a block, and what comes back when it is gone.
+
+    A finalizer of the block's own would run in any thread and at any moment, also inside the lock for which it waits.
+    And a collected cycle would end the buffer with it. A weak reference tells the pool by one call that cannot wait.
+    """
+
+    __slots__ = ("buffer", "payload", "size")
+
+    buffer: Any
+    size: int
+    payload: int
 
 
 class Pool:
@@ -51,7 +71,6 @@ class Pool:
 
     Attributes:
         gpu: whose buffers they are.
-        returned: the buffers of tensors that are gone, with their sizes and payloads.
         limit: the most bytes that it may hold, in use or on a shelf; None for as many as the device has.
         created: how many buffers it has asked the device for, ever.
     """
@@ -61,12 +80,10 @@ class Pool:
         self._max_buffer_bytes = max_buffer_bytes
         self._usage = usage
         self._shelves: dict[int, list[Any]] = {}
-        # All of them, so that none is garbage by itself. Of a collected cycle Python finalises every object: the buffer
-        # would be given back to the driver, and then put onto a shelf by its block, which is finalised too.
-        self._buffers: set[Any] = set()
         self._lock = gpu.lock
-        self.returned: deque[tuple[Any, int, int]] = deque()
-        self._live = self._payload = self._rounded = self._reserved = 0
+        self._tickets: set[Ticket] = set()  # of the blocks in use
+        self._returned: deque[Any] = deque()  # of those that are gone; to append to it is a single step
+        self._payload = self._rounded = self._reserved = 0
         self.limit: int | None = None
         self.created = 0
 
@@ -81,20 +98,23 @@ class Pool:
             self._sort_returned()
             shelf = self._shelves.get(size)
             buffer = shelf.pop() if shelf else self._create(size) if size else None
-            self._live += 1
+            block = Block(self, buffer, size, stored)
+            ticket = Ticket(block, self._returned.append)
+            ticket.buffer, ticket.size, ticket.payload = buffer, size, payload
+            self._tickets.add(ticket)
             self._payload += payload
             self._rounded += size
-        return Block(self, buffer, size, stored, payload)
+            return block
 
     def _sort_returned(self) -> None:
         """Puts the buffers of the tensors that are gone onto their shelves."""
-        while self.returned:
-            buffer, size, payload = self.returned.popleft()
-            self._live -= 1
-            self._payload -= payload
-            self._rounded -= size
-            if buffer is not None:
-                self._shelves.setdefault(size, []).append(buffer)
+        while self._returned:
+            ticket = self._returned.popleft()
+            self._tickets.discard(ticket)
+            self._payload -= ticket.payload
+            self._rounded -= ticket.size
+            if ticket.buffer is not None:
+                self._shelves.setdefault(ticket.size, []).append(ticket.buffer)
 
     def clear(self) -> None:
         """Gives the buffers on the shelves back to the device, once nothing that waits can still mean them."""
@@ -104,15 +124,21 @@ class Pool:
             shelves, self._shelves = self._shelves, {}
             for size, shelf in shelves.items():
                 for buffer in shelf:
-                    self._buffers.discard(buffer)
                     buffer.destroy()
                     self._reserved -= size
+
+    def set_limit(self, limit: int | None) -> None:
+        """The most bytes to hold from now on. What lies on the shelves goes if it is over that."""
+        with self._lock:
+            self.limit = limit
+            if limit is not None and self._reserved > limit:
+                self.clear()
 
     def usage(self) -> MemoryUsage:
         """What is held, in Burn's words."""
         with self._lock:
             self._sort_returned()
-            return MemoryUsage(self._live, self._payload, self._rounded - self._payload, self._reserved)
+            return MemoryUsage(len(self._tickets), self._payload, self._rounded - self._payload, self._reserved)
 
     def _create(self, size: int) -> Any:
         """A new buffer; if there is no room, once more without those on the shelves and those of a failed step."""
@@ -127,6 +153,8 @@ class Pool:
 
     def _try(self, size: int) -> Any:
         """A buffer, or the reason why there is none."""
+        if self._reserved - self._rounded > SHELF_BYTES:
+            self.clear()
         if size > self._max_buffer_bytes:
             return f"one buffer of this device has at most {amount(self._max_buffer_bytes)}"
         if self.limit is not None and self._reserved + size > self.limit:
@@ -135,7 +163,6 @@ class Pool:
             buffer = self.gpu.device.create_buffer(size=size, usage=self._usage)
         except MemoryError as error:
             return f"the driver refuses: {str(error).strip().splitlines()[0]}"
-        self._buffers.add(buffer)
         self.created += 1
         self._reserved += size
         return buffer

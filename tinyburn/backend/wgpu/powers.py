@@ -1,4 +1,4 @@
-"""Roots, powers and remainders, in WGSL. The rules for all functions are told where their table is."""
+"""Roots, powers, remainders and whole numbers, in WGSL. The rules for all functions are told where their table is."""
 
 from __future__ import annotations
 
@@ -126,8 +126,10 @@ fn remainder_int(a: i32, b: i32) -> i32 {
     return select(rest, rest + b, rest != 0 && (rest < 0) != (b < 0));
 }
 
-// -1, 0 or 1.
-fn sign_int(a: i32) -> i32 {
-    return select(select(0, 1, a > 0), -1, a < 0);
+// A number without its fraction. NaN, and what int32 cannot hold, gives the smallest number, as NumPy does it on most
+// machines; WGSL would leave NaN open.
+fn to_int(x: f32) -> i32 {
+    if (is_nan(x) || abs(x) >= 2147483648.0) { return -2147483648; }
+    return i32(x);
 }
 """

@@ -72,11 +72,6 @@ DISTRIBUTIONS: dict[str, str] = {
 """What each distribution makes of two random words. Its parameters are its attributes, in their order."""
 
 
-def random_source(kind: str) -> str:
-    """The WGSL that draws from one of the `DISTRIBUTIONS`."""
-    return random_kernel(kind).source
-
-
 @cache
 def random_kernel(kind: str) -> Kernel:
     """Draws one number a thread. Parameters: where to write, the first counter, the key, the draw, the numbers."""

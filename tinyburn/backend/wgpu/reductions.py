@@ -17,9 +17,9 @@ from tinyburn.tensor.shape import num_elements, reduced_shape
 from ..interface import Dims
 from ..strided import StridedArray
 from .commands import Kernel
-from .elementwise import elementwise, merge_dims
+from .elementwise import elementwise, merge_dims, seen_whole
 from .gpu import WGSL, check_dtype, gpu_of, too_large_to_see
-from .kernel import THREADS, build, coordinates, pack, place, shape_fields, walk_fields
+from .kernel import MOST_TURNS, THREADS, build, coordinates, pack, place, shape_fields, walk_fields
 
 # How the next value of a line joins what is folded so far, and whether it is better than the best so far. In a dict
 # each WGSL type has its own line, and "" is for all others: floats need care where a value is NaN.
@@ -54,6 +54,14 @@ class Cut(NamedTuple):
     steps: int
 
 
+class Stretch(NamedTuple):
+    """A line as a whole, of which one call looks through the places from ``first`` to before ``after``."""
+
+    chunks: int
+    first: int
+    after: int
+
+
 def cut_line(length: int, side_by_side: bool) -> Cut:
     """A cut in which no chunk is empty. ``side_by_side``: neighbouring threads have neighbouring chunks of one line."""
     if length <= LINE:
@@ -86,15 +94,17 @@ def arg_dim(name: str, a: StridedArray, dim: int, dtype: DType) -> StridedArray:
 
 
 def _find(name: str, result: StridedArray, a: StridedArray, dim: int) -> None:
-    """In one call if a kernel can see all of both arrays, else in two halves of another dim: a line stays whole."""
+    """Looks through lines as they are, if a kernel can see all of both arrays, else in two halves of another dim."""
     gpu = gpu_of(a)
+    a = seen_whole(a)
     if gpu.can_bind(a) and gpu.can_bind(result):
-        _run(name, result, a, (dim,), Cut(1, 1, a.shape[dim]), 0)
+        for first in range(0, a.shape[dim], MOST_TURNS):
+            _run(name, result, a, (dim,), Stretch(1, first, min(first + MOST_TURNS, a.shape[dim])), 0)
         return
-    cut = max(range(len(a.shape)), key=lambda axis: result.shape[axis])
-    if result.shape[cut] == 1:
+    longest = max(range(len(a.shape)), key=lambda axis: result.shape[axis])
+    if result.shape[longest] == 1:
         raise too_large_to_see(name, gpu, a)
-    for part, half in zip(result.halves(cut), a.halves(cut), strict=True):
+    for part, half in zip(result.halves(longest), a.halves(longest), strict=True):
         _find(name, part, half, dim)
 
 
@@ -134,7 +144,7 @@ def _keeps_neighbours(a: StridedArray, dims: Dims) -> bool:
     return bool(steps) and min(steps, key=steps.__getitem__) not in dims
 
 
-def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut, count: int) -> None:
+def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut | Stretch, count: int) -> None:
     """One call: a thread for each chunk of each line."""
     gpu = gpu_of(a)
     kept = [dim for dim in range(len(a.shape)) if dim not in dims]
@@ -157,12 +167,15 @@ def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: in
 
     ``lines_first``: neighbouring threads have different lines; else they have different chunks of one line.
     """
-    parameters = [(field, "u32") for field in ("lines", "length", *Cut._fields)] + shape_fields("", rank)
+    cut = Cut if name in FOLDS else Stretch
+    parameters = [(field, "u32") for field in ("lines", "length", *cut._fields)] + shape_fields("", rank)
     parameters += [*walk_fields("a", rank), *walk_fields("result", rank)]
     parameters += [*shape_fields("line_", line_rank), *[(f"line_stride{dim}", "u32") for dim in range(line_rank)]]
     parameters += [("count", "f32")]
-    steps = " + ".join(f"line_at{dim} * params.line_stride{dim}" for dim in range(line_rank))
-    walk = "\n".join(["fn walk(k: u32) -> u32 {", *coordinates("line_", line_rank, "k"), f"    return {steps};", "}\n"])
+    place_in_line = " + ".join(f"line_at{dim} * params.line_stride{dim}" for dim in range(line_rank))
+    walk = "\n".join(
+        ["fn walk(k: u32) -> u32 {", *coordinates("line_", line_rank, "k"), f"    return {place_in_line};", "}\n"]
+    )
     line, chunk = (
         ("i % params.lines", "i / params.lines") if lines_first else ("i / params.chunks", "i % params.chunks")
     )
@@ -170,8 +183,9 @@ def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: in
         f"    let chunk = {chunk};",
         *coordinates("", rank, line),
         f"    let start = {place('a', rank)};",
+        f"    let into = {place('result', rank)} + chunk;",
         *(_fold_body(name, kind) if name in FOLDS else _arg_body(name, kind)),
-        f"    result[{place('result', rank)} + chunk] = folded;",
+        "    result[into] = folded;",
     ]
     return build(name, [("a_array", kind)], result, parameters, walk, "\n".join(body))
 
@@ -194,8 +208,9 @@ def _fold_body(name: str, kind: str) -> list[str]:
 def _arg_body(name: str, kind: str) -> list[str]:
     return [
         "    var folded = 0i;",
-        "    var best = a_array[start + walk(0u)];",
-        "    for (var k = 1u; k < params.length; k++) {",
+        "    if (params.first > 0u) { folded = result[into]; }  // what the call before has found",
+        "    var best = a_array[start + walk(u32(folded))];",
+        "    for (var k = max(params.first, 1u); k < params.after; k++) {",
         "        let value = a_array[start + walk(k)];",
         f"        if ({BETTER[name].get(kind, BETTER[name][''])}) {{ best = value; folded = i32(k); }}",
         "    }",
