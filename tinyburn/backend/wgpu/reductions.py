@@ -151,7 +151,10 @@ def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut 
     shape, (a_kept, result_kept) = merge_dims(
         [a.shape[dim] for dim in kept], [[x.strides[dim] for dim in kept] for x in (a, result)]
     )
-    line, (a_line,) = merge_dims([a.shape[dim] for dim in dims], [[a.strides[dim] for dim in dims]])
+    walked = sorted(
+        dims, key=lambda dim: -a.strides[dim]
+    )  # in the order of memory: so dims can be merged, and read fast
+    line, (a_line,) = merge_dims([a.shape[dim] for dim in walked], [[a.strides[dim] for dim in walked]])
     bindings, (a_start, result_start) = zip(*map(gpu.bind, (a, result)), strict=True)
     lines_first = _keeps_neighbours(a, dims)
     kernel = reduction_kernel(name, WGSL[a.dtype], WGSL[result.dtype], len(shape), len(line), lines_first)
