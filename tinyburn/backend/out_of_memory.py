@@ -8,10 +8,9 @@ import traceback
 from tinyburn.tensor.errors import OutOfMemory, explain
 from tinyburn.text import amount
 
-_HINT = (
-    "use a smaller batch (memory.max_batch_size finds the largest), compute without gradients where none is needed, or "
-    "drop tensors that nothing needs any more, with del"
-)
+_HINT = """use a smaller batch (memory.max_batch_size finds the largest),
+compute without gradients where none is needed,
+or drop tensors that nothing needs any more, with del"""
 
 
 def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> OutOfMemory:

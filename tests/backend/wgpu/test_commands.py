@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support import AnyTensor
-from tinyburn import BackendMismatch, Module, ShapeError, Tensor, Wgpu
+from tinyburn import Autodiff, BackendMismatch, Module, ShapeError, Tensor, Wgpu, activation, nn, optim
 from tinyburn.backend.operations import OPERATIONS
 from tinyburn.backend.wgpu.commands import PAGE
 
@@ -30,6 +30,29 @@ def test_a_page_of_commands_is_one_submit(gpu_device: Any):
     assert commands.submits - submits == 3
     assert x.to_numpy().tolist() == [1.0 + 3 * PAGE] * 4
     assert commands.submits - submits == 3  # no page was begun, so reading hands none over
+
+
+def test_a_training_step_copies_nothing_to_or_from_the_host(gpu_device: Any, monkeypatch: pytest.MonkeyPatch):
+    """Only from_data and to_numpy do. (A page brings the parameters of its commands along, which are no tensors.)"""
+    backend: Any = Autodiff[Wgpu]
+    device = backend.wrap_device(gpu_device)
+    copies: list[str] = []
+    for name in ("read", "write"):
+        original = getattr(gpu_device.gpu.commands, name)
+        monkeypatch.setattr(
+            gpu_device.gpu.commands, name, lambda *a, name=name, do=original: (copies.append(name), do(*a))[1]
+        )
+    x = Tensor.from_data(np.ones((16, 8), "float32"), device)
+    assert copies == ["write"]
+    device.seed(0)
+    model = nn.LinearConfig(8, 4).init(device)
+    optimizer = optim.SgdConfig(momentum=0.9).init()
+    for _ in range(3):
+        loss = ((activation.gelu(model(x)) - Tensor.zeros((16, 4), device)) ** 2).mean()
+        model = optimizer.step(0.1, model, loss.backward())
+    assert copies == ["write"]
+    loss.to_numpy()
+    assert copies == ["write", "read"]
 
 
 def test_data_written_while_commands_wait_does_not_change_their_operands(gpu_device: Any):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.backend.wgpu.raw import evaluate, gpu, is_software
+from tinyburn import Tensor, Wgpu
 from tinyburn.backend.wgpu import functions
 from tinyburn.backend.wgpu.functions import FUNCTIONS, source_of
 
@@ -275,3 +276,12 @@ def test_source_of_has_what_is_called_once_and_in_order() -> None:
 def test_every_function_compiles_alone() -> None:
     for name in FUNCTIONS:
         gpu().create_shader_module(code=source_of([name]))
+
+
+def test_a_number_that_int32_cannot_hold_becomes_the_smallest() -> None:
+    """As NumPy casts it on x86; WGSL by itself leaves NaN open."""
+    if Wgpu.why_unavailable() is not None:
+        pytest.skip(str(Wgpu.why_unavailable()))
+    values = np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 2.0**31, -(2.0**31), 2147483520.0, -1.9, 1.9], "float32")
+    expected = [-(2**31)] * 7 + [2147483520, -1, 1]
+    assert Tensor.from_data(values, Wgpu.device()).cast("int32").to_numpy().tolist() == expected

@@ -178,8 +178,9 @@ def test_a_copy_shares_the_buffer_and_a_pickle_says_what_to_do(gpu_device: Any):
     twin = copy.deepcopy({"x": x})["x"]
     assert twin.device is x.device
     assert (twin + x).to_numpy().tolist() == [2, 2, 2, 2]
-    with pytest.raises(BackendMismatch, match=r"save tensor.to_numpy\(\)"):
-        pickle.dumps(x.primitive)
+    for unsaveable in (x, x.primitive, gpu_device):
+        with pytest.raises(BackendMismatch, match=r"save tensor.to_numpy\(\)"):
+            pickle.dumps(unsaveable)
 
 
 def test_shelves_are_cleared_before_anything_is_refused(gpu_device: Any):

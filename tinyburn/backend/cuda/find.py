@@ -16,7 +16,7 @@ OLDEST = 14
 """The first CuPy that has NumPy 2's rules for numbers beside arrays, and the standard's names."""
 
 _OTHERWISE = "use the backend wgpu, which needs no NVIDIA GPU, or ndarray"
-_DRIVER = f"install NVIDIA's driver if this machine has an NVIDIA GPU; else {_OTHERWISE}"
+_DRIVER = f"install NVIDIA's driver if this machine has an NVIDIA GPU;\nelse {_OTHERWISE}"
 
 
 class _CuPy:

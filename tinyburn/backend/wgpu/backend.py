@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyburn.tensor.distribution import AnyDistribution
 from tinyburn.tensor.dtype import DType, to_dtype
+from tinyburn.tensor.errors import BackendMismatch, explain
 from tinyburn.tensor.shape import Shape
 
 from ..device import Device, MemoryUsage, check_limit, check_seed
@@ -20,6 +21,7 @@ from .adapter import adapters, find_adapter, missing
 from .catalogue import kernel_text
 from .elementwise import ELEMENTWISE, TRUTHS, elementwise
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
+from .pool import PICKLE_HINT
 from .random import draw_into
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims
 
@@ -54,6 +56,9 @@ class WgpuDevice(Device["Wgpu"]):
 
     def set_random_state(self, state: Any) -> None:
         self.seed_and_draws = state
+
+    def __reduce__(self) -> Any:
+        raise BackendMismatch(explain("pickle", ["a GPU cannot be put into a file"], hint=PICKLE_HINT))
 
     def sync(self) -> None:
         self.gpu.commands.wait()

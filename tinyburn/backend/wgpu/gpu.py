@@ -132,5 +132,5 @@ def check_dtype(asked: str, dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
     near = "float32" if found.kind == "f" else "int32"
     convert = f'write Tensor.from_data(values, device, "{near}"), or .cast("{near}") before .to_device(...)'
     here = f'leave the format at "{near}"' if asked == "Wgpu.device" else convert
-    hint = f"{here}; NdArray and Cuda have every dtype"
+    hint = f"{here}\nNdArray and Cuda have every dtype"
     raise DTypeMismatch(explain(asked, [reason], hint=hint))

@@ -28,6 +28,9 @@ SHELF_BYTES = 1 << 30
 """If more than this lies on the shelves, they are cleared before a new buffer is made: sizes can be ever new."""
 
 
+PICKLE_HINT = "save tensor.to_numpy(), and make the tensor again with Tensor.from_data"
+
+
 class Block:
     """A buffer in use. It goes back to its pool with the last tensor that looks into it.
 
@@ -48,8 +51,8 @@ class Block:
         return self  # values never change
 
     def __reduce__(self) -> Any:
-        hint = "save tensor.to_numpy(), and make the tensor again with Tensor.from_data"
-        raise BackendMismatch(explain("pickle", ["a buffer of a GPU is of no use in another process"], hint=hint))
+        reason = "a buffer of a GPU is of no use in another process"
+        raise BackendMismatch(explain("pickle", [reason], hint=PICKLE_HINT))
 
 
 class Ticket(weakref.ref[Block]):
