@@ -28,7 +28,7 @@ def lacking(backends: list[UnderTest]) -> list[Any]:
 
 def refuses(call: Callable[[], Any], dtype: str) -> None:
     """The error names the dtype, and the way out."""
-    with pytest.raises(DTypeMismatch, match=rf"no {dtype}\b.*\n  hint: .*NdArray"):
+    with pytest.raises(DTypeMismatch, match=rf"(?s)no {dtype}\b.*\n  hint: .*NdArray"):
         call()
 
 
