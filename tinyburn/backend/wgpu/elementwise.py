@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
-from tinyburn.tensor.shape import is_contiguous
+from tinyburn.tensor.shape import Shape, is_contiguous, num_elements
 
 from ..interface import Operand
 from ..strided import StridedArray
+from .commands import Kernel
 from .elementwise_text import PACK, Read, packed_kernel, strided_kernel
 from .gpu import SCALAR, WGSL, gpu_of
 from .kernel import as_scalar, pack, walks
@@ -81,23 +84,49 @@ def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
     if not all(map(gpu.can_bind, arrays)):
         _run_halves(name, result, operands)
         return
-    shape, strides = merge_dims(result.shape, [x.strides for x in arrays])
     bindings, starts = zip(*map(gpu.bind, arrays), strict=True)
-    kinds = [WGSL[x.dtype] if isinstance(x, StridedArray) else "" for x in operands]
-    out = WGSL[result.dtype]
-    reads = _packed_reads(result, shape, starts, strides)
+    kinds = tuple([WGSL[x.dtype] if isinstance(x, StridedArray) else "" for x in operands])
+    is_whole = result.offset == 0 and result.size * SCALAR == result.storage.stored
+    strides = tuple([x.strides for x in arrays])
+    call = plan_call(name, kinds, WGSL[result.dtype], result.shape, starts, strides, is_whole)
+    numbers = [as_scalar(x, call.kind) for x in operands if not isinstance(x, StridedArray)]
+    parameters, groups = pack(call.kernel, call.threads, [*numbers, *call.places])
+    gpu.commands.run(call.kernel, (*bindings[1:], bindings[0]), parameters, groups)
+
+
+class Call(NamedTuple):
+    """What runs: a kernel, how many threads, where they find their elements, and the WGSL type of numbers."""
+
+    kernel: Kernel
+    threads: int
+    places: list[int]
+    kind: str
+
+
+@lru_cache(maxsize=4096)  # a training loop asks for the same calls at each step
+def plan_call(
+    name: str,
+    kinds: tuple[str, ...],
+    out: str,
+    full_shape: Shape,
+    starts: tuple[int, ...],
+    full_strides: tuple[tuple[int, ...], ...],
+    is_whole: bool,
+) -> Call:
+    """The call for operands of these WGSL types, "" for a number, that lie at these places; the result comes first.
+
+    ``is_whole``: the result is all that its buffer holds, so the last thread may write a whole vector.
+    """
+    shape, strides = merge_dims(full_shape, full_strides)
+    line, kind = line_of(name, kinds, out), next(filter(None, kinds), out)
+    reads = _packed_reads(shape, starts, strides) if is_whole and is_contiguous(full_shape, full_strides[0]) else None
     if reads is None:
-        kernel = strided_kernel(name, line_of(name, kinds, out), tuple(kinds), out, len(shape))
-        threads, places = result.size, [*shape, *walks(starts, strides)]
-    else:
-        reading = iter(reads)
-        ways = tuple((kind, next(reading) if kind else Read.NUMBER) for kind in kinds)
-        kernel = packed_kernel(name, line_of(name, kinds, out), ways, out, len(shape))
-        threads, places = -(-result.size // PACK), _packed_walks(reads, shape, starts[1:], strides[1:])
-    kind = next(filter(None, kinds), out)
-    numbers = [as_scalar(x, kind) for x in operands if not isinstance(x, StridedArray)]
-    parameters, groups = pack(kernel, threads, [*numbers, *places])
-    gpu.commands.run(kernel, (*bindings[1:], bindings[0]), parameters, groups)
+        kernel = strided_kernel(name, line, kinds, out, len(shape))
+        return Call(kernel, num_elements(shape), [*shape, *walks(starts, strides)], kind)
+    reading = iter(reads)
+    ways = tuple((own, next(reading) if own else Read.NUMBER) for own in kinds)
+    kernel = packed_kernel(name, line, ways, out, len(shape))
+    return Call(kernel, -(-num_elements(shape) // PACK), _packed_walks(reads, shape, starts[1:], strides[1:]), kind)
 
 
 def _run_halves(name: str, result: StridedArray, operands: list[Operand]) -> None:
@@ -121,7 +150,8 @@ def line_of(name: str, kinds: Sequence[str], result: str) -> str:
     return line if isinstance(line, str) else line.get(next(filter(None, kinds), result)) or line[""]
 
 
-def merge_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
+@lru_cache(maxsize=4096)
+def merge_dims(shape: Shape, strides: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The same walk with fewer dims: neighbours that every array walks as one are merged, and dims of size 1 go."""
     sizes: list[int] = []
     steps: list[tuple[int, ...]] = []
@@ -136,17 +166,12 @@ def merge_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[
             sizes.append(size)
             steps.append(here)
     if not sizes:
-        return [1], [(1,)] * len(strides)
-    return sizes, list(zip(*steps, strict=True))
+        return (1,), [(1,)] * len(strides)
+    return tuple(sizes), list(zip(*steps, strict=True))
 
 
-def _packed_reads(
-    result: StridedArray, shape: Sequence[int], starts: Sequence[int], strides: Sequence[tuple[int, ...]]
-) -> list[Read] | None:
-    """How the packed kernel reads each array; None if it cannot, since four neighbours lie apart or not evenly."""
-    fills_its_buffer = result.offset == 0 and result.size * SCALAR == result.storage.stored
-    if not (fills_its_buffer and is_contiguous(result.shape, result.strides)):
-        return None  # a thread that writes four would write beside the result
+def _packed_reads(shape: Sequence[int], starts: Sequence[int], strides: Sequence[tuple[int, ...]]) -> list[Read] | None:
+    """How the packed kernel reads each operand; None if it cannot, since four neighbours lie apart or not evenly."""
     if len(shape) > 1 and shape[-1] % PACK:
         return None
     reads = []

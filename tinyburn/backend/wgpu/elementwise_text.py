@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from functools import cache
 
 from ..required import Required
@@ -21,7 +21,7 @@ PACK = 4
 """Elements of a thread of the packed kernel: one vector."""
 
 
-class Read(Enum):
+class Read(StrEnum):
     """How the packed kernel gets four values of an operand."""
 
     VECTOR = "four neighbours"

@@ -149,12 +149,11 @@ def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut 
     gpu = gpu_of(a)
     kept = [dim for dim in range(len(a.shape)) if dim not in dims]
     shape, (a_kept, result_kept) = merge_dims(
-        [a.shape[dim] for dim in kept], [[x.strides[dim] for dim in kept] for x in (a, result)]
+        tuple([a.shape[dim] for dim in kept]), tuple([tuple([x.strides[dim] for dim in kept]) for x in (a, result)])
     )
-    walked = sorted(
-        dims, key=lambda dim: -a.strides[dim]
-    )  # in the order of memory: so dims can be merged, and read fast
-    line, (a_line,) = merge_dims([a.shape[dim] for dim in walked], [[a.strides[dim] for dim in walked]])
+    # In the order of memory, so that dims can be merged, and values are read side by side.
+    walked = sorted(dims, key=lambda dim: -a.strides[dim])
+    line, (a_line,) = merge_dims(tuple([a.shape[dim] for dim in walked]), (tuple([a.strides[dim] for dim in walked]),))
     bindings, (a_start, result_start) = zip(*map(gpu.bind, (a, result)), strict=True)
     lines_first = _keeps_neighbours(a, dims)
     kernel = reduction_kernel(name, WGSL[a.dtype], WGSL[result.dtype], len(shape), len(line), lines_first)
