@@ -77,7 +77,7 @@ def test_long_sums_of_products_do_not_lose_their_digits(gpu_device: Any):
 KNOWN_LOOPS = {
     "k < params.length": "scatter: a part of the indices",
     "k < params.after": "argmax and argmin: a stretch of a line",
-    "step < params.steps": "reductions: a chunk",
+    "k < after": "reductions: a chunk",
     "k < params.k": "matmul: the terms of a sum",
     "first_k < params.k": "matmul: its tiles",
     "k < DEPTH": "matmul: a tile",

@@ -197,9 +197,8 @@ def _fold_body(name: str, kind: str) -> list[str]:
     return [
         "    let first = (chunk / params.width) * params.width * params.steps + chunk % params.width;",
         "    var folded = a_array[start + walk(first)];",
-        "    for (var step = 1u; step < params.steps; step++) {",
-        "        let k = first + step * params.width;",
-        "        if (k >= params.length) { break; }",
+        "    let after = min(params.length, first + params.steps * params.width);",
+        "    for (var k = first + params.width; k < after; k += params.width) {",
         "        let value = a_array[start + walk(k)];",
         f"        folded = {line if isinstance(line, str) else line.get(kind, line.get(''))};",
         "    }",
