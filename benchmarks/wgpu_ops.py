@@ -3,6 +3,18 @@
 On a machine without a GPU this runs on Mesa's lavapipe, a driver on the CPU: NumPy is then the faster of two ways to
 use the same processor, and the numbers say how far a plain shader is from it. The clock is the wall clock here, since
 a GPU's work is no processor time of ours; run it on a quiet machine.
+
+Measured with Mesa 22.3.6 on two cores, no GPU:
+
+    llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)          Wgpu      NumPy    ratio
+    add, 16x4                                         32 us     0.4 us       88
+    add, 4 M                                         6.1 ms     1.5 ms      4.7
+    chain (x * 2 + 1).exp() - x, 4 M                  21 ms      13 ms      1.7
+    sum, 4 M                                           9 ms     0.8 ms       10
+    step of 10 commands, with 1, 4, 16, 64 commands a submit:    1220, 570, 370, 320 us
+
+So an operation costs some 30 us whatever its size, and half of that is Python; and a page of 64 is enough: from 16 to
+64 commands a submit, little is left to gain.
 """
 
 from __future__ import annotations
