@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from race import Times, timed_row
 from result import HEADER, Row, Target
+from step import SMALL, Arrays, Size, Step, make_arrays, tinyburn_step
 
 from tinyburn import Autodiff, Tensor
 from tinyburn.backend.cuda import Cuda
@@ -34,11 +35,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SUITE = ("tests/backend", "tests/test_cases_devices.py")
 SUITE_SECONDS = 200
 ROUND_SECONDS = 0.02
-STEPS = {"16x8 to 4": (16, 8, 4), "8192x512 to 256": (8192, 512, 256)}
+STEPS: dict[str, Size] = {"16x8 to 4": SMALL, "8192x512 to 256": (8192, 512, 256)}
 SIDE = 4096
 PYTORCH, CUPY = "PyTorch CUDA", "CuPy (cuBLAS)"
-
-Step = Callable[[], Any]
 
 
 def run_suite() -> list[str]:
@@ -66,27 +65,7 @@ def suite_cells(passed: str, failed: str, verdict: str) -> list[str]:
     return ["conformance", "tests of Cuda", passed, "NumPy", failed, "", "", "", "none failed", verdict]
 
 
-def make_arrays(batch: int, d_input: int, d_output: int) -> list[Any]:
-    """Input, target, weight and bias as float32, the same numbers for both libraries."""
-    draw = np.random.default_rng(0).standard_normal
-    return [
-        draw(shape, "float32") for shape in ((batch, d_input), (batch, d_output), (d_input, d_output), (1, d_output))
-    ]
-
-
-def tinyburn_step(arrays: list[Any]) -> Step:
-    device = Autodiff[Cuda].device()
-    x, y, weight, bias = (Tensor.from_data(array, device) for array in arrays)
-    weight, bias = weight.require_grad(), bias.require_grad()
-
-    def step() -> Any:
-        grads = ((x @ weight + bias - y) ** 2).mean().backward()
-        return weight.grad(grads), bias.grad(grads)
-
-    return step
-
-
-def torch_step(torch: Any, arrays: list[Any]) -> Step:
+def torch_step(torch: Any, arrays: Arrays) -> Step:
     x, y, weight, bias = (torch.from_numpy(array).cuda() for array in arrays)
     weight.requires_grad_()
     bias.requires_grad_()
@@ -135,8 +114,8 @@ def step_rows(torch: Any, wait: Callable[[], Any]) -> list[Row]:
     """The training steps beside PyTorch's."""
     rows = []
     for case, size in STEPS.items():
-        arrays = make_arrays(*size)
-        steps = {"tinyburn": tinyburn_step(arrays), PYTORCH: torch_step(torch, arrays)}
+        arrays = make_arrays(size)
+        steps = {"tinyburn": tinyburn_step(arrays, Autodiff[Cuda].device()), PYTORCH: torch_step(torch, arrays)}
         check_equal(case, steps["tinyburn"](), [gradient.cpu().numpy() for gradient in steps[PYTORCH]()])
         rows.append(timed_row("training_step", case, race(steps, wait, 60), "tinyburn", PYTORCH, "us"))
     return rows

@@ -6,7 +6,6 @@ one is where it must not show: three matrix products of 4096 x 512 x 256 are all
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import autograd
@@ -15,37 +14,12 @@ import numpy as np
 import torch
 from race import race, timed_row, timer
 from result import Row, Target
+from step import SMALL, Arrays, Size, Step, make_arrays, tinyburn_step
 
-from tinyburn import Autodiff, NdArray, Tensor
+from tinyburn import Autodiff, NdArray
 
-Arrays = tuple[Any, Any, Any, Any]
-Size = tuple[int, int, int]
-Step = Callable[[], Any]
-
-SMALL: Size = (16, 8, 4)
 LARGE: Size = (4096, 512, 256)
 EAGER, EAGER_MSE, HIPS = "PyTorch eager", "PyTorch mse_loss", "HIPS autograd"
-
-
-def make_arrays(size: Size) -> Arrays:
-    """Input, target, weight and bias as float32, the same numbers for every library."""
-    batch, d_input, d_output = size
-    draw = np.random.default_rng(0).standard_normal
-    shapes = ((batch, d_input), (batch, d_output), (d_input, d_output), (1, d_output))
-    x, y, weight, bias = (draw(shape, "float32") for shape in shapes)
-    return x, y, weight, bias
-
-
-def tinyburn_step(arrays: Arrays) -> Step:
-    device = Autodiff[NdArray].device()
-    x, y, weight, bias = (Tensor.from_data(array, device) for array in arrays)
-    weight, bias = weight.require_grad(), bias.require_grad()
-
-    def step() -> Any:
-        grads = ((x @ weight + bias - y) ** 2).mean().backward()
-        return weight.grad(grads), bias.grad(grads)
-
-    return step
 
 
 def torch_step(arrays: Arrays, fused_loss: bool) -> Step:
@@ -86,7 +60,7 @@ def run() -> list[Row]:
     for size, rounds, unit, targets in ((SMALL, 200, "us", [Target("ratio", 1.0)]), (LARGE, 15, "ms", [])):
         arrays = make_arrays(size)
         steps = {
-            "tinyburn": tinyburn_step(arrays),
+            "tinyburn": tinyburn_step(arrays, Autodiff[NdArray].device()),
             EAGER: torch_step(arrays, fused_loss=False),
             EAGER_MSE: torch_step(arrays, fused_loss=True),
             HIPS: hips_step(arrays),
