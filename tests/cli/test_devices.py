@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support import BASES
-from tinyburn import Meta, NdArray
+from tinyburn import BackendUnavailable, Device, Meta, NdArray
 from tinyburn.cli import main
 from tinyburn.cli.devices import report
 from tinyburn.module.run import BACKENDS
@@ -32,6 +34,20 @@ class Broken(Meta):
     @classmethod
     def why_unavailable(cls) -> str | None:
         return "no adapter found; install a driver"
+
+
+class Stuck(Meta):
+    """A backend whose driver lists a device, and cannot open it."""
+
+    @classmethod
+    def device(cls, *_: object, **__: object) -> Device[Any]:
+        raise BackendUnavailable("Meta.device\n  because the driver of meta does not open")
+
+
+def test_a_device_that_is_listed_and_does_not_open_is_a_no_with_its_reason():
+    shown = report({"ndarray": NdArray, "wgpu": Stuck})
+    assert "wgpu     meta    no\n" in shown
+    assert "wgpu: Meta.device\n  because the driver of meta does not open" in shown
 
 
 def test_an_unavailable_backend_gives_its_own_reason_and_is_not_asked_for_devices():

@@ -51,8 +51,11 @@ class Device(Generic[B]):
     def __hash__(self) -> int:
         return hash((self.backend, self.name))
 
-    def __deepcopy__(self, _: object) -> Device[B]:
+    def __copy__(self) -> Device[B]:
         return self  # a place has no copy; a copied tensor is on the same device
+
+    def __deepcopy__(self, _: object) -> Device[B]:
+        return self
 
     def __repr__(self) -> str:
         return f"{self.backend.__name__}({self.name})"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tinyburn.backend import Backend
 from tinyburn.module.run import BACKENDS
+from tinyburn.tensor import BackendUnavailable
 from tinyburn.text import table
 
 
@@ -21,9 +22,13 @@ def report(backends: Mapping[str, type[Backend]]) -> str:
     notes: list[str] = []
     for name, backend in backends.items():
         reason = backend.why_unavailable()
-        if reason is None:
-            rows += [(name, device, "yes", backend.device(device).description) for device in backend.devices()]
-        else:
+        if reason is not None:
             rows.append((name, "none", "no", ""))
             notes.append(f"{name}: {reason}")
+        for device in backend.devices() if reason is None else []:
+            try:
+                rows.append((name, device, "yes", backend.device(device).description))
+            except BackendUnavailable as error:  # it is listed, and does not open
+                rows.append((name, device, "no", ""))
+                notes.append(f"{name}: {error}")
     return "\n\n".join([table(("backend", "device", "works here", "what it is"), rows), *notes])

@@ -150,6 +150,33 @@ def test_the_error_that_a_notebook_keeps_is_not_in_the_way(gpu_device: Any, monk
     assert step(gpu_device, 100).into_scalar() == 100 * 64 * 64
 
 
+@pytest.mark.parametrize("line", range(1, 15))
+def test_an_interrupt_in_any_line_leaves_a_pool_that_counts_right(gpu_device: Any, line: int):
+    """Jupyter's stop button between two lines of `Pool.take`: later calls work, and the next cleanup counts anew."""
+    before = gpu_device.memory_usage()
+    lines = 0
+
+    def interrupt(frame: Any, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code is not pool.Pool.take.__code__:
+            return None
+        lines += event == "line"
+        if lines == line:
+            raise KeyboardInterrupt
+        return interrupt
+
+    sys.settrace(interrupt)
+    try:
+        Tensor.zeros((1000,), gpu_device)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    assert (Tensor.ones((1000,), gpu_device) + 1.0).sum().into_scalar() == 2000
+    gpu_device.memory_cleanup()
+    assert gpu_device.memory_usage() == before
+
+
 def test_a_limit_holds_for_what_is_on_the_shelves(gpu_device: Any):
     Tensor.zeros((1 << 20,), gpu_device)  # 4 MiB, and gone
     gpu_device.limit_memory(1 << 20)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tinyburn.tensor.errors import BackendMismatch, explain
@@ -63,10 +64,16 @@ class Ticket(weakref.ref[Block]):
     """
 
     __slots__ = ("buffer", "payload", "size")
+    __hash__ = object.__hash__  # that of a weak reference asks the block, which may be gone
 
     buffer: Any
     size: int
     payload: int
+
+    def __new__(cls, block: Block, returned: Callable[[Any], None]) -> Ticket:
+        ticket = super().__new__(cls, block, returned)
+        ticket.buffer, ticket.size, ticket.payload = None, 0, 0
+        return ticket
 
 
 class Pool:
@@ -113,6 +120,8 @@ class Pool:
         """Puts the buffers of the tensors that are gone onto their shelves."""
         while self._returned:
             ticket = self._returned.popleft()
+            if ticket not in self._tickets:
+                continue  # an interrupt came before it was counted
             self._tickets.discard(ticket)
             self._payload -= ticket.payload
             self._rounded -= ticket.size
@@ -121,6 +130,7 @@ class Pool:
 
     def clear(self) -> None:
         """Gives the buffers on the shelves back to the device, once nothing that waits can still mean them."""
+        self.gpu.commands.check_usable()
         with self._lock:
             self.gpu.commands.forget_buffers()
             self._sort_returned()
@@ -129,9 +139,18 @@ class Pool:
                 for buffer in shelf:
                     buffer.destroy()
                     self._reserved -= size
+            self._count_anew()
+
+    def _count_anew(self) -> None:
+        """From what there is. An interrupt in the middle of a step may have left a count behind."""
+        tickets = {ticket for ticket in self._tickets if ticket() is not None}
+        self._tickets = tickets
+        self._payload = sum(ticket.payload for ticket in tickets)
+        self._rounded = self._reserved = sum(ticket.size for ticket in tickets)
 
     def set_limit(self, limit: int | None) -> None:
         """The most bytes to hold from now on. What lies on the shelves goes if it is over that."""
+        self.gpu.commands.check_usable()
         with self._lock:
             self.limit = limit
             if limit is not None and self._reserved > limit:
@@ -139,6 +158,7 @@ class Pool:
 
     def usage(self) -> MemoryUsage:
         """What is held, in Burn's words."""
+        self.gpu.commands.check_usable()
         with self._lock:
             self._sort_returned()
             return MemoryUsage(len(self._tickets), self._payload, self._rounded - self._payload, self._reserved)
