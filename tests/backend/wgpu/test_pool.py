@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
+import inspect
 import pickle
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -150,17 +152,20 @@ def test_the_error_that_a_notebook_keeps_is_not_in_the_way(gpu_device: Any, monk
     assert step(gpu_device, 100).into_scalar() == 100 * 64 * 64
 
 
-@pytest.mark.parametrize("line", range(1, 15))
+@pytest.mark.parametrize("line", range(1, 12))
 def test_an_interrupt_in_any_line_leaves_a_pool_that_counts_right(gpu_device: Any, line: int):
     """Jupyter's stop button between two lines of `Pool.take`: later calls work, and the next cleanup counts anew."""
     before = gpu_device.memory_usage()
     lines = 0
+    source, first = inspect.getsourcelines(pool.Pool.take)
+    guard = first + next(place for place, text in enumerate(source) if "with self._lock" in text)
 
     def interrupt(frame: Any, event: str, _: object) -> Any:
         nonlocal lines
         if frame.f_code is not pool.Pool.take.__code__:
             return None
-        lines += event == "line"
+        # Not in the line of the lock, where a trace can come between the body and the release; a signal cannot.
+        lines += event == "line" and frame.f_lineno > guard
         if lines == line:
             raise KeyboardInterrupt
         return interrupt
@@ -175,6 +180,8 @@ def test_an_interrupt_in_any_line_leaves_a_pool_that_counts_right(gpu_device: An
     assert (Tensor.ones((1000,), gpu_device) + 1.0).sum().into_scalar() == 2000
     gpu_device.memory_cleanup()
     assert gpu_device.memory_usage() == before
+    with ThreadPoolExecutor(1) as other:  # the lock is free for other threads, too
+        assert other.submit(gpu_device.memory_usage).result(timeout=60) == before
 
 
 def test_a_limit_holds_for_what_is_on_the_shelves(gpu_device: Any):
