@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 import numpy as np
 from typing_extensions import TypeVar
 
+from tinyburn.tensor.checks import is_count
 from tinyburn.tensor.dtype import DType, Float, Int
 from tinyburn.tensor.errors import BackendMismatch, BackendUnavailable, ConfigError, DTypeMismatch, explain
 
@@ -108,8 +109,9 @@ def check_limit(limit: object) -> int | None:
 
 
 def _whole_number(asked: str, value: object) -> int:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
-        return int(value)
+    number = int(value) if isinstance(value, np.integer) else value
+    if is_count(number):
+        return cast(int, number)
     raise ConfigError(explain(asked, [f"{value!r} is not a whole number of 0 or more"]))
 
 

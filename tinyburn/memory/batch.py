@@ -9,13 +9,13 @@ from typing import Any
 
 from tinyburn.backend import Device
 from tinyburn.tensor import ConfigError
+from tinyburn.tensor.checks import is_count
 from tinyburn.tensor.errors import explain
 from tinyburn.text import amount, table, thousands
 
 from .errors import JobError
 from .lines import Candidate, Run, candidates_of, read_run
 from .measure import Job
-from .payload import is_count
 from .plan import run_on_shapes, shapes_device
 
 __all__ = ["BatchPlan", "Candidate", "max_batch_size"]

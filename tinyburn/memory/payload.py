@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from tinyburn.tensor import DType, Shape, ShapeError
+from tinyburn.tensor.checks import is_count
 from tinyburn.tensor.errors import explain
 
 SCALAR_BYTES: dict[str, int] = {
@@ -43,8 +44,3 @@ def tensor_payload_bytes(shape: Shape, scalar_bytes: int | str) -> int:
     if reasons or size is None:
         raise ShapeError(explain(f"tensor_payload_bytes({shape!r}, {scalar_bytes!r})", reasons))
     return prod(shape) * size
-
-
-def is_count(value: object) -> bool:
-    """Whether something is a whole number of 0 or more."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

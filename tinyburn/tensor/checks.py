@@ -136,3 +136,8 @@ def reject_operand(op: str, tensor: AnyTensor, other: object) -> DTypeMismatch:
     return DTypeMismatch(
         explain(op, [reason], given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)")
     )
+
+
+def is_count(value: object) -> bool:
+    """Whether something is a whole number of 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

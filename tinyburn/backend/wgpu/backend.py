@@ -19,7 +19,7 @@ from ..strided import Strided, StridedArray, common_shape
 from . import indexing, matrices
 from .adapter import adapters, find_adapter, missing
 from .catalogue import kernel_text
-from .elementwise import ELEMENTWISE, TRUTHS, elementwise
+from .elementwise import ELEMENTWISE, TRUTHS, copied, elementwise
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
 from .pool import PICKLE_HINT
 from .random import draw_into
@@ -133,7 +133,7 @@ class Wgpu(Strided):
 
     @classmethod
     def contiguous(cls, a: StridedArray) -> StridedArray:
-        return elementwise("copy", gpu_of(a).new(a.shape, a.dtype), [a])
+        return copied(a)
 
     @staticmethod
     def cast(a: StridedArray, dtype: DType) -> StridedArray:
@@ -153,7 +153,7 @@ class Wgpu(Strided):
 
     @staticmethod
     def slice_assign(a: StridedArray, parts: Parts, b: StridedArray) -> StridedArray:
-        result = elementwise("copy", gpu_of(a).new(a.shape, a.dtype), [a])
+        result = copied(a)
         elementwise("copy", Strided.slice(result, parts), [b])
         return result
 

@@ -13,7 +13,7 @@ from ..strided import StridedArray
 from .commands import Kernel
 from .elementwise_text import PACK, Read, packed_kernel, strided_kernel
 from .gpu import SCALAR, WGSL, gpu_of
-from .kernel import as_scalar, pack, walks
+from .kernel import as_scalar, line_for, pack, walks
 
 # In a dict each WGSL type has its own line, and "" is for all others.
 # fmt: off
@@ -136,18 +136,22 @@ def _run_halves(name: str, result: StridedArray, operands: list[Operand]) -> Non
         _run(name, result_half, halves)
 
 
+def copied(a: StridedArray) -> StridedArray:
+    """The values in a new row-major buffer."""
+    return elementwise("copy", gpu_of(a).new(a.shape, a.dtype), [a])
+
+
 def seen_whole(a: StridedArray) -> StridedArray:
     """The same values where a kernel can see them all: a copy, if few elements lie far apart in a large buffer."""
     gpu = gpu_of(a)
     if gpu.can_bind(a) or a.size * SCALAR > gpu.max_binding_bytes:
         return a
-    return elementwise("copy", gpu.new(a.shape, a.dtype), [a])
+    return copied(a)
 
 
 def line_of(name: str, kinds: Sequence[str], result: str) -> str:
     """The line of the table, for operands of these WGSL types; "" stands for a number."""
-    line = ELEMENTWISE[name]
-    return line if isinstance(line, str) else line.get(next(filter(None, kinds), result)) or line[""]
+    return line_for(ELEMENTWISE[name], next(filter(None, kinds), result))
 
 
 @lru_cache(maxsize=4096)

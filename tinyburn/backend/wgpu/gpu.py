@@ -17,15 +17,13 @@ from ..strided import StridedArray
 from .adapter import OPENING, adapters
 from .commands import Binding, Commands
 from .faults import Faults
-from .pool import Pool
+from .pool import ROUNDING, Pool
 
 SCALAR = 4
 """Bytes of every scalar that a shader stores. WGSL has no smaller type, so a bool takes four, and three are padding."""
 
 WGSL = {np.dtype("float32"): "f32", np.dtype("int32"): "i32", np.dtype("bool"): "u32"}
 """How a shader stores our dtypes. A bool is 0 or 1."""
-
-ALIGNMENT = 256  # bytes: where a binding may begin
 
 
 class Gpu:
@@ -72,8 +70,7 @@ class Gpu:
         block = array.storage
         if block.size <= self.max_binding_bytes:
             return (block.buffer, 0, block.size), array.offset
-        start = array.offset * SCALAR // ALIGNMENT * ALIGNMENT
-        end = min(-(-_end(array) * SCALAR // ALIGNMENT) * ALIGNMENT, block.size)
+        start, end = _window(array)
         if end - start > self.max_binding_bytes:
             raise too_large_to_see("a kernel", self, array)
         return (block.buffer, start, end - start), array.offset - start // SCALAR
@@ -82,13 +79,14 @@ class Gpu:
         """Whether a kernel can see all of an array at once."""
         if array.storage.size <= self.max_binding_bytes:
             return True
-        start = array.offset * SCALAR // ALIGNMENT * ALIGNMENT
-        return -(-_end(array) * SCALAR // ALIGNMENT) * ALIGNMENT - start <= self.max_binding_bytes
+        start, end = _window(array)
+        return end - start <= self.max_binding_bytes
 
 
-def _end(array: StridedArray) -> int:
-    """One past the last element that an array touches."""
-    return 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+def _window(array: StridedArray) -> tuple[int, int]:
+    """The bytes that an array touches, from the first to before the last, widened to where a binding may begin."""
+    after = 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+    return array.offset * SCALAR // ROUNDING * ROUNDING, -(-after * SCALAR // ROUNDING) * ROUNDING
 
 
 def _open(name: str) -> Gpu:

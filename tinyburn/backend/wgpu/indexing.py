@@ -16,7 +16,7 @@ from tinyburn.tensor.shape import Shape, num_elements
 
 from ..strided import StridedArray
 from .commands import Kernel
-from .elementwise import elementwise, seen_whole
+from .elementwise import copied, seen_whole
 from .gpu import WGSL, Gpu, gpu_of, too_large_to_see
 from .kernel import MOST_TURNS, build, coordinates, pack, place, shape_fields, walk_fields, walks
 
@@ -45,8 +45,7 @@ def gather(a: StridedArray, dim: int, indices: StridedArray, name: str = "gather
 
 def scatter(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray, name: str = "scatter") -> StridedArray:
     """``a`` with ``b`` added at the indices, as often as each comes. An index outside the dim adds nothing."""
-    gpu = gpu_of(a)
-    result = elementwise("copy", gpu.new(a.shape, a.dtype), [a])
+    result = copied(a)
     if not indices.size:
         return result
     indices, b = seen_whole(indices), seen_whole(b)

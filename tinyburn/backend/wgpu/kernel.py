@@ -54,6 +54,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
     return Kernel(name, with_functions(text), len(operands), parameter_format(parameters), 1 + len(more))
 
 
+def line_for(line: str | dict[str, str], kind: str) -> str:
+    """An entry of a table for operands of a WGSL type: in a dict each type has its own, and "" is for all others."""
+    return line if isinstance(line, str) else line.get(kind) or line[""]
+
+
 def with_functions(text: str) -> str:
     """A kernel with our own functions that it calls in front of it."""
     return source_of([name for name in FUNCTIONS if re.search(rf"\b{name}\(", text)]) + text

@@ -135,10 +135,9 @@ class Pool:
             self.gpu.commands.forget_buffers()
             self._sort_returned()
             shelves, self._shelves = self._shelves, {}
-            for size, shelf in shelves.items():
+            for shelf in shelves.values():
                 for buffer in shelf:
                     buffer.destroy()
-                    self._reserved -= size
             self._count_anew()
 
     def _count_anew(self) -> None:

@@ -19,7 +19,7 @@ from ..strided import StridedArray
 from .commands import Kernel
 from .elementwise import elementwise, merge_dims, seen_whole
 from .gpu import WGSL, check_dtype, gpu_of, too_large_to_see
-from .kernel import MOST_TURNS, THREADS, build, coordinates, pack, place, shape_fields, walk_fields
+from .kernel import MOST_TURNS, THREADS, build, coordinates, line_for, pack, place, shape_fields, walk_fields
 
 # How the next value of a line joins what is folded so far, and whether it is better than the best so far. In a dict
 # each WGSL type has its own line, and "" is for all others: floats need care where a value is NaN.
@@ -193,14 +193,13 @@ def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: in
 
 
 def _fold_body(name: str, kind: str) -> list[str]:
-    line = FOLDS[name]
     return [
         "    let first = (chunk / params.width) * params.width * params.steps + chunk % params.width;",
         "    var folded = a_array[start + walk(first)];",
         "    let after = min(params.length, first + params.steps * params.width);",
         "    for (var k = first + params.width; k < after; k += params.width) {",
         "        let value = a_array[start + walk(k)];",
-        f"        folded = {line if isinstance(line, str) else line.get(kind, line.get(''))};",
+        f"        folded = {line_for(FOLDS[name], kind)};",
         "    }",
         *(["    folded = folded / params.count;"] if name == "mean_dims" else []),
     ]
@@ -213,6 +212,6 @@ def _arg_body(name: str, kind: str) -> list[str]:
         "    var best = a_array[start + walk(u32(folded))];",
         "    for (var k = max(params.first, 1u); k < params.after; k++) {",
         "        let value = a_array[start + walk(k)];",
-        f"        if ({BETTER[name].get(kind, BETTER[name][''])}) {{ best = value; folded = i32(k); }}",
+        f"        if ({line_for(BETTER[name], kind)}) {{ best = value; folded = i32(k); }}",
         "    }",
     ]
