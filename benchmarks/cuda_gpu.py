@@ -29,7 +29,7 @@ from step import SMALL, Arrays, Size, Step, make_arrays, tinyburn_step
 
 from tinyburn import Autodiff, Tensor
 from tinyburn.backend.cuda import Cuda
-from tinyburn.text import table
+from tinyburn.base.text import table
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITE = ("tests/backend", "tests/test_cases_devices.py")

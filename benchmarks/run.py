@@ -35,7 +35,7 @@ import wgpu_ops
 import xla_memory
 from result import HEADER, Row
 
-from tinyburn.text import table
+from tinyburn.base.text import table
 
 torch.set_num_threads(1)
 

@@ -91,7 +91,7 @@ from tinyburn.backend.wgpu.commands import Kernel
 from tinyburn.backend.wgpu.gpu import Gpu, open_gpu
 from tinyburn.backend.wgpu.matmul import NAIVE, PARAMS, Tiling, choose_tiling, dispatches, params
 from tinyburn.backend.wgpu.matmul_text import matmul_source, naive_source
-from tinyburn.text import table
+from tinyburn.base.text import table
 
 NAME = "wgpu_matmul"
 

@@ -112,7 +112,7 @@ def test_the_import_reader_sees_relative_late_and_dotted_imports(tmp_path: Path,
     folder.mkdir()
     source = (
         "from typing import TYPE_CHECKING\n"
-        "import tinyburn.tensor.shape\n"
+        "import tinyburn.base.shape\n"
         "from ..memory import measure\n"
         "from tinyburn import viz\n"
         "from . import linear\n"

@@ -7,32 +7,22 @@ from typing import TYPE_CHECKING
 from . import activation, autodiff, course, memory, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
-from .module import Config, Initializer, Module, Param, RunConfig
-from .tensor import (
-    D1,
-    D2,
-    D3,
-    D4,
-    D5,
-    D6,
+from .base.distribution import Distribution
+from .base.dtype import Bool, DType, Float, Int
+from .base.errors import (
     BackendMismatch,
     BackendUnavailable,
-    Bool,
     ConfigError,
     DeviceMismatch,
-    Distribution,
-    DType,
     DTypeMismatch,
-    Float,
     GraphError,
-    Int,
     OutOfMemory,
-    Shape,
     ShapeError,
-    Tensor,
-    TensorData,
     TinyburnError,
 )
+from .base.shape import D1, D2, D3, D4, D5, D6, Shape
+from .module import Config, Initializer, Module, Param, RunConfig
+from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
     from . import viz

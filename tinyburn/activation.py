@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeVar
 
+from tinyburn.base.shape import normalize_dim
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor
-from tinyburn.tensor.shape import normalize_dim
 
 if TYPE_CHECKING:
     from tinyburn.backend import Backend

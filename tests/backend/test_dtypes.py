@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import BASES, EVERY_DTYPE, UnderTest, params
 from tinyburn import Autodiff, Distribution, DTypeMismatch, RunConfig, Tensor, TensorData, Traced
+from tinyburn.base.dtype import Float, to_dtype
 from tinyburn.module.run import BACKENDS
-from tinyburn.tensor.dtype import Float, to_dtype
 
 AROUND = [None, Autodiff, Traced]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.memory.allocator import count
 from tests.memory.jobs import AnyTensor, sized, train_mlp, training_step
 from tinyburn import Autodiff, BackendMismatch, ConfigError, Device, NdArray, Tensor, TinyburnError
+from tinyburn.base.text import amount
 from tinyburn.memory import JobError, max_batch_size, measure, plan
-from tinyburn.text import amount
 
 MIB = 2**20
 dense_step = sized(training_step, d_in=512, d_out=256)

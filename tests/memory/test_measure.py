@@ -11,10 +11,10 @@ from tests.memory.jobs import JOBS, AnyTensor, dense_block, named_training_step,
 from tests.support import BASES, NDARRAY, UnderTest, params
 from tinyburn import Autodiff, Device, Distribution, Meta, Module, NdArray, Param, Tensor, Traced
 from tinyburn.backend import Category
+from tinyburn.base.scope import current_path
 from tinyburn.memory import MemoryReport, measure
 from tinyburn.memory.measure import find_log, read_report, traced_device
 from tinyburn.memory.timeline import walk
-from tinyburn.tensor.scope import current_path
 
 PYTORCH_PEAK = 2456
 """Exact peak of PyTorch eager on the same step, of its own allocator."""

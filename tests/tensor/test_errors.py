@@ -20,7 +20,7 @@ from tinyburn import (
     TinyburnError,
     Traced,
 )
-from tinyburn.tensor import BackendUnavailable, ConfigError, GraphError
+from tinyburn.base.errors import BackendUnavailable, ConfigError, GraphError
 
 RANKS = """\
 add

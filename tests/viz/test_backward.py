@@ -11,7 +11,7 @@ import pytest
 from tests.viz.examples import SVG, Example, columns, mlp, new_device, normalize_batch, texts, training_step
 from tinyburn import Autodiff, Distribution, NdArray, Param, Tensor, Traced, viz
 from tinyburn.backend import Kind
-from tinyburn.text import amount
+from tinyburn.base.text import amount
 from tinyburn.viz.model import read_graph
 from tinyburn.viz.saved import saved_by_operation
 

@@ -17,9 +17,9 @@ from tests.viz.examples import texts
 from tests.viz.geometry import assert_readable
 from tests.viz.same_bytes import outputs_of_two_processes
 from tinyburn import Device, Gradients, Tensor
+from tinyburn.base.text import amount
 from tinyburn.memory import BatchPlan, Candidate, max_batch_size, plan
 from tinyburn.memory.timeline import Step
-from tinyburn.text import amount
 from tinyburn.viz import batch
 from tinyburn.viz.batch import MAX_LINES, MAX_ROWS, formula_line, title_of
 from tinyburn.viz.batch_plot import Lines, short, spread, ticks

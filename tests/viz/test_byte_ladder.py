@@ -10,8 +10,8 @@ from tests.viz.examples import columns, texts
 from tests.viz.geometry import assert_readable
 from tests.viz.same_bytes import outputs_of_two_processes
 from tinyburn import Autodiff, NdArray
+from tinyburn.base.text import amount
 from tinyburn.memory import MemoryReport, Row, measure, plan, simulate
-from tinyburn.text import amount
 from tinyburn.viz import byte_ladder
 from tinyburn.viz.byte_ladder import RUNGS, rungs
 

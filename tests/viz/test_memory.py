@@ -15,9 +15,9 @@ from tests.memory.jobs import JOBS, dense_block, train_mlp, training_step
 from tests.viz.same_bytes import outputs_of_two_processes
 from tinyburn import Autodiff, Device, Meta, NdArray, Tensor
 from tinyburn.backend import Category, EventLog
+from tinyburn.base.text import amount
 from tinyburn.memory import MemoryReport, measure
 from tinyburn.memory.measure import read_report
-from tinyburn.text import amount
 from tinyburn.viz.columns import MAX_COLUMNS, MAX_PHASES, ORDER, columns_of, merged, peak_of, phases_of, run_length
 from tinyburn.viz.memory import MAX_ROWS, kept_rows, memory
 from tinyburn.viz.palette import MARKS

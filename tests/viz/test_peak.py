@@ -13,10 +13,10 @@ from tests.viz.same_bytes import outputs_of_two_processes
 from tests.viz.test_memory import random_log
 from tinyburn import Autodiff, Device, NdArray, Tensor
 from tinyburn.backend import Category, EventLog
+from tinyburn.base.text import amount, thousands
 from tinyburn.memory import MemoryReport, holders_at_peak, measure
 from tinyburn.memory.measure import Job, read_report
 from tinyburn.memory.timeline import walk
-from tinyburn.text import amount, thousands
 from tinyburn.viz import Picture, peak
 from tinyburn.viz.palette import MARKS
 from tinyburn.viz.peak import MAX_ROWS

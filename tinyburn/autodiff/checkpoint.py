@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 from tinyburn.backend.interface import Array
-from tinyburn.tensor import BackendMismatch, GraphError, Tensor
+from tinyburn.base.errors import BackendMismatch, GraphError
+from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
-from tinyburn.tensor.errors import explain
 
 from .engine import backward_order, walk
 from .graph import Edge, GraphArray, LeafNode, Node, attach_node, latest_number
@@ -54,7 +54,7 @@ def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTen
 def _common_device(inputs: tuple[AnyTensor, ...]) -> Any:
     if not inputs or not all(isinstance(tensor, Tensor) and tensor.backend.is_autodiff for tensor in inputs):
         reason = "the inputs of a segment are one or more tensors on an Autodiff backend"
-        raise BackendMismatch(explain("checkpoint", [reason]))
+        raise BackendMismatch("checkpoint", reason)
     for tensor in inputs[1:]:
         check_operands("checkpoint", inputs[0], tensor, dtype=False, shapes=False)
     return inputs[0].device
@@ -82,7 +82,7 @@ class Segment:
         output = self.function(*[Tensor(array, self.device) for array in arrays])
         if not isinstance(output, Tensor) or output.device != self.device:
             reason = f"the function returned {type(output).__name__}, and not one tensor on {self.device}"
-            raise BackendMismatch(explain("checkpoint", [reason]))
+            raise BackendMismatch("checkpoint", reason)
         return output
 
     def edge_of_graph(self, root: Node) -> list[Node]:
@@ -143,4 +143,4 @@ class SegmentRule:
 
 def _changed() -> GraphError:
     reason = "the second run of the segment did not do the same as the first one"
-    return GraphError(explain("checkpoint", [reason], hint="its function must compute the same each time"))
+    return GraphError("checkpoint", reason, hint="its function must compute the same each time")

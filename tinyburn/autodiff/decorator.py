@@ -11,9 +11,9 @@ from tinyburn.backend.defaults import Backend
 from tinyburn.backend.device import AUTODIFF, Device
 from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import Operation
+from tinyburn.base.errors import BackendMismatch, GraphError
+from tinyburn.base.scope import current_path
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.errors import BackendMismatch, GraphError, explain
-from tinyburn.tensor.scope import current_path
 
 from .compiled import CompiledRule, compile_rules
 from .engine import run_backward
@@ -45,7 +45,7 @@ class Autodiff(Decorator, Generic[IB, S]):
         if len(options) > 1 or not all(hasattr(option, "recomputes") for option in options):
             reason = f"{', '.join(map(repr, options))} is not one checkpointing strategy"
             hint = "use NoCheckpointing, BalancedCheckpointing, or a class with a method recomputes(operation)"
-            raise BackendMismatch(explain("Autodiff[...]", [reason], hint=hint))
+            raise BackendMismatch("Autodiff[...]", reason, hint=hint)
         return super()._make_class(inner, *options)
 
     @classmethod
@@ -80,7 +80,7 @@ class Autodiff(Decorator, Generic[IB, S]):
             return GraphArray(a.primitive, LeafNode(a, current_path()))
         if not a.node.is_leaf:
             reason = f"the tensor is the result of {a.node.op}, so its gradient goes on to what it was made from"
-            raise GraphError(explain("require_grad", [reason], hint="cut it off first, with .detach().require_grad()"))
+            raise GraphError("require_grad", reason, hint="cut it off first, with .detach().require_grad()")
         return GraphArray(a.primitive, a.node)
 
     @staticmethod

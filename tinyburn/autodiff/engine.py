@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 from tinyburn.backend.defaults import Backend
 from tinyburn.backend.device import Device
+from tinyburn.base.errors import BackendMismatch, GraphError, ShapeError
+from tinyburn.base.scope import enter, leave
+from tinyburn.base.shape import Shape
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands, reject_operand
-from tinyburn.tensor.errors import BackendMismatch, GraphError, ShapeError, explain
-from tinyburn.tensor.scope import enter, leave
-from tinyburn.tensor.shape import Shape
 
 from .flow import Flow
 from .gradients import Gradients
@@ -30,11 +30,11 @@ def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool
     """Checks everything first, so that an error leaves the graph as it was; then walks."""
     if not root.primitive.is_tracked:
         reason = "no tensor that it depends on is tracked"
-        raise GraphError(explain("backward", [reason], hint="call .require_grad() on what you want the gradient of"))
+        raise GraphError("backward", reason, hint="call .require_grad() on what you want the gradient of")
     if record_flow and not root.backend.has_values:
         reason = "a flow is made of the sizes of gradients, and this backend keeps shapes only"
         hint = "use NdArray, or leave record_flow out"
-        raise BackendMismatch(explain("backward(record_flow=True)", [reason], hint=hint))
+        raise BackendMismatch("backward(record_flow=True)", reason, hint=hint)
     node: Node = root.primitive.node
     order = backward_order(node)
     if not retain_graph:
@@ -62,7 +62,7 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
         if node.edges is None:
             reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
             hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
-            raise GraphError(explain("backward", [reason], hint=hint))
+            raise GraphError("backward", reason, hint=hint)
         for parent, _, _ in node.edges:
             if parent not in found:
                 found[parent] = None
@@ -84,7 +84,7 @@ def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
     check_operands("backward", root.inner(), gradient, shapes=False)
     if gradient.shape != root.shape:
         reason = f"the gradient has shape {gradient.shape}, the tensor {root.shape}"
-        raise ShapeError(explain("backward", [reason], hint="give a gradient of the tensor's own shape"))
+        raise ShapeError("backward", reason, hint="give a gradient of the tensor's own shape")
     return gradient
 
 

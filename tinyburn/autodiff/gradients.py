@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tinyburn.backend.defaults import Backend
-from tinyburn.tensor import BackendMismatch, Tensor
+from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.text import table
+from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor
-from tinyburn.tensor.errors import explain
-from tinyburn.text import table
 
 from .graph import Node
 
@@ -71,5 +71,5 @@ def _node_of(tensor: Tensor[Any, Any, Any]) -> Any:
     if not tensor.backend.is_autodiff:
         name = tensor.backend.__name__
         reason = f"a tensor of {name} has no place in a graph, so it has no gradient to ask for"
-        raise BackendMismatch(explain("grad", [reason], hint="ask the one that the loss was computed with"))
+        raise BackendMismatch("grad", reason, hint="ask the one that the loss was computed with")
     return tensor.primitive.node

@@ -13,8 +13,8 @@ import numpy as np
 
 from tinyburn.backend.defaults import Backend
 from tinyburn.backend.interface import Array
-from tinyburn.tensor.scope import current_path
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.scope import current_path
+from tinyburn.base.shape import Shape
 
 from .compiled import CompiledRule, Saved
 from .recipe import Recipe

@@ -21,7 +21,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tinyburn.backend.interface import size_of
-from tinyburn.tensor import Shape, Tensor
+from tinyburn.base.shape import Shape
+from tinyburn.tensor import Tensor
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Rule: TypeAlias = Callable[..., AnyTensor]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.tensor.dtype import DType
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.dtype import DType
+from tinyburn.base.shape import Shape
 
 from .defaults import Backend
 from .interface import Array, Dims, Number, Parts

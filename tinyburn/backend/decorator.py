@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution
-from tinyburn.tensor.dtype import DType
-from tinyburn.tensor.errors import BackendMismatch, explain
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.distribution import AnyDistribution
+from tinyburn.base.dtype import DType
+from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.shape import Shape
 
 from .defaults import Backend
 from .device import DecoratedDevice, Device
@@ -43,7 +43,7 @@ class Decorator(Backend):
         """The class for what stands in the brackets: the same one each time."""
         if not (isinstance(inner, type) and issubclass(inner, Backend)):
             hint = "name a backend class, as in Autodiff[NdArray]"
-            raise BackendMismatch(explain(f"{cls.__name__}[...]", [f"{inner!r} is not a backend"], hint=hint))
+            raise BackendMismatch(f"{cls.__name__}[...]", f"{inner!r} is not a backend", hint=hint)
         key = (cls, inner, *options)  # the classes themselves, not their names: a notebook may define a name again
         if key not in Decorator._classes:
             Decorator._classes[key] = cls._make_class(inner, *options)
@@ -98,7 +98,7 @@ class Decorator(Backend):
     ) -> Device[Any]:
         if not hasattr(cls, "inner"):
             reason = f"{cls.__name__} is around no backend yet"
-            raise BackendMismatch(explain("device", [reason], hint=f"write {cls.__name__}[NdArray].device()"))
+            raise BackendMismatch("device", reason, hint=f"write {cls.__name__}[NdArray].device()")
         return cls.wrap_device(cls.inner.device(which, float_dtype=float_dtype, int_dtype=int_dtype))
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinyburn.tensor.dtype import DType
+from tinyburn.base.dtype import DType
 
 from .interface import Array, Number, size_of
 from .required import Required

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 import numpy as np
 from typing_extensions import TypeVar
 
-from tinyburn.tensor.checks import is_count
-from tinyburn.tensor.dtype import DType, Float, Int
-from tinyburn.tensor.errors import BackendMismatch, BackendUnavailable, ConfigError, DTypeMismatch, explain
+from tinyburn.base.dtype import DType, Float, Int
+from tinyburn.base.errors import BackendMismatch, BackendUnavailable, ConfigError, DTypeMismatch
+from tinyburn.base.shape import is_count
 
 if TYPE_CHECKING:
     from .defaults import Backend
@@ -28,7 +28,7 @@ class Device(Generic[B]):
     def __init__(self, backend: type[B], name: str, float_dtype: DType, int_dtype: DType) -> None:
         if float_dtype.kind is not Float or int_dtype.kind is not Int:
             reason = f"float_dtype {float_dtype} must be a float format, and int_dtype {int_dtype} an integer one"
-            raise DTypeMismatch(explain(f"{backend.__name__}.device", [reason]))
+            raise DTypeMismatch(f"{backend.__name__}.device", reason)
         self.backend = backend
         self.name = name
         self.float_dtype = float_dtype
@@ -90,7 +90,7 @@ class Device(Generic[B]):
         """
         reason = f"{self.backend.__name__} has no memory pool: its buffers come from the system, one by one"
         hint = "limit a GPU, or plan with memory.max_batch_size(job, available_bytes)"
-        raise BackendMismatch(explain("limit_memory", [reason], hint=hint))
+        raise BackendMismatch("limit_memory", reason, hint=hint)
 
     def autodiff(self) -> Device[Any]:
         """This device under `Autodiff`, which registers itself as the maker of it."""
@@ -112,14 +112,14 @@ def _whole_number(asked: str, value: object) -> int:
     number = int(value) if isinstance(value, np.integer) else value
     if is_count(number):
         return cast(int, number)
-    raise ConfigError(explain(asked, [f"{value!r} is not a whole number of 0 or more"]))
+    raise ConfigError(asked, f"{value!r} is not a whole number of 0 or more")
 
 
 def check_only_device(backend: str, name: str, which: object) -> None:
     """For a backend with a single device: raises BackendUnavailable if another one is asked for."""
     if which not in (None, name, 0):
         reason = f"{backend} has one device, {name}, and no {which!r}"
-        raise BackendUnavailable(explain(f"{backend}.device", [reason], hint="leave the device out"))
+        raise BackendUnavailable(f"{backend}.device", reason, hint="leave the device out")
 
 
 # The layer above puts its function here, so that this one need not know it.

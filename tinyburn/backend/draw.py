@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution, Bernoulli, Normal, Uniform
-from tinyburn.tensor.dtype import DType
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.distribution import AnyDistribution, Bernoulli, Normal, Uniform
+from tinyburn.base.dtype import DType
+from tinyburn.base.shape import Shape
 
 
 def draw(

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution
-from tinyburn.tensor.dtype import DType
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.distribution import AnyDistribution
+from tinyburn.base.dtype import DType
+from tinyburn.base.shape import Shape
 
 from .device import Device
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution
-from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.shape import Shape, broadcast_shape, reduced_shape
+from tinyburn.base.distribution import AnyDistribution
+from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.shape import Shape, broadcast_shape, reduced_shape
 
 from .device import Device, check_only_device
 from .interface import Dims, Number, Operand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tinyburn.tensor.errors import BackendUnavailable, explain, hint_lines
+from tinyburn.base.errors import BackendUnavailable, hint_lines
 
 
 class Missing(NamedTuple):
@@ -24,7 +24,7 @@ def choose_device(asked: str, missing: Missing | None, which: str | int | None, 
     Raises BackendUnavailable if nothing is here, or not that one, with what there is.
     """
     if missing is not None:
-        raise BackendUnavailable(explain(asked, [missing.reason], hint=missing.hint))
+        raise BackendUnavailable(asked, missing.reason, hint=missing.hint)
     if which is None:
         return 0
     if isinstance(which, int) and not isinstance(which, bool) and 0 <= which < len(names):
@@ -32,4 +32,4 @@ def choose_device(asked: str, missing: Missing | None, which: str | int | None, 
     if which in names:
         return list(names).index(str(which))
     reason = f"there is no device {which!r} here; there is {', '.join(names)}"
-    raise BackendUnavailable(explain(asked, [reason], hint="leave the device out for the first one"))
+    raise BackendUnavailable(asked, reason, hint="leave the device out for the first one")

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution
-from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.shape import Shape, reduced_shape
+from tinyburn.base.distribution import AnyDistribution
+from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.shape import Shape, reduced_shape
 
 from .array_namespace import FORMATS, ArrayNamespace
 from .device import Device, MemoryUsage, check_only_device, check_seed

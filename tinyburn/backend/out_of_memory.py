@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import traceback
 
-from tinyburn.tensor.errors import OutOfMemory, explain
-from tinyburn.text import amount
+from tinyburn.base.errors import OutOfMemory
+from tinyburn.base.text import amount
 
 _HINT = """use a smaller batch (memory.max_batch_size finds the largest),
 compute without gradients where none is needed,
@@ -20,7 +20,7 @@ def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> Ou
         "in use": amount(in_use),
         "limit": "none" if limit is None else amount(limit),
     }
-    return OutOfMemory(explain("a new buffer", [reason], given=given, hint=_HINT))
+    return OutOfMemory("a new buffer", reason, given=given, hint=_HINT)
 
 
 def forget_failed_step() -> None:

@@ -5,8 +5,8 @@ See the interface for what they may rely on and what they promise.
 
 from __future__ import annotations
 
-from tinyburn.tensor.dtype import DType
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.dtype import DType
+from tinyburn.base.shape import Shape
 
 from .interface import Array, Dims, Interface, Number, Operand, Parts
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.shape import Shape, broadcast_shape, is_contiguous, num_elements, permuted, row_major_strides
+from tinyburn.base.shape import Shape, broadcast_shape, is_contiguous, num_elements, permuted, row_major_strides
 
 from .defaults import Backend
 from .interface import Dims, Operand, Parts

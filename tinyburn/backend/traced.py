@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from tinyburn.tensor.scope import current_path
+from tinyburn.base.scope import current_path
 
 from .decorator import Decorator
 from .defaults import Backend

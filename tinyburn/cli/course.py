@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import tinyburn
-from tinyburn.tensor.errors import explain
 
 from .errors import CommandError
 
@@ -27,9 +26,7 @@ def course_folder() -> Path:
     shipped = package / "notebooks"
     if not (shipped / FIRST_PAGE).is_file():
         reason = f"there is no {FIRST_PAGE} in {clone} and none in {shipped}"
-        raise CommandError(
-            explain("the course", [reason], hint="install tinyburn again, or work in a full clone of it")
-        )
+        raise CommandError("the course", reason, hint="install tinyburn again, or work in a full clone of it")
     return copy_course(shipped, Path.cwd() / COPY)
 
 
@@ -43,5 +40,5 @@ def copy_course(shipped: Path, target: Path) -> Path:
                 shutil.copyfile(source, copy)
     except OSError as error:
         hint = "start the command in a folder that you may write to"
-        raise CommandError(explain(f"a copy of the course in {target}", [str(error)], hint=hint)) from error
+        raise CommandError(f"a copy of the course in {target}", str(error), hint=hint) from error
     return target

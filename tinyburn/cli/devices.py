@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tinyburn.backend import Backend
+from tinyburn.base.errors import BackendUnavailable
+from tinyburn.base.text import table
 from tinyburn.module.run import BACKENDS
-from tinyburn.tensor import BackendUnavailable
-from tinyburn.text import table
 
 
 def devices() -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from tinyburn.tensor import TinyburnError
-from tinyburn.tensor.errors import explain
+from tinyburn.base.errors import TinyburnError
 
 
 class CommandError(TinyburnError):
@@ -16,4 +15,4 @@ def need(package: str, extra: str, asked: str) -> None:
     """Raises CommandError, with the way to install it, if a package that only some commands need is missing."""
     if find_spec(package) is None:
         reason = f"the package {package} is not installed in this environment"
-        raise CommandError(explain(asked, [reason], hint=f'pip install "tinyburn[{extra}]"'))
+        raise CommandError(asked, reason, hint=f'pip install "tinyburn[{extra}]"')

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from tinyburn.backend import EventLog, Kind
 from tinyburn.backend.wgpu.pool import ROUNDING, SHELF_BYTES
-from tinyburn.tensor import ConfigError
-from tinyburn.tensor.errors import explain
+from tinyburn.base.errors import ConfigError
 
 from .extras import Row
 from .measure import MemoryReport
@@ -181,7 +180,7 @@ def simulate(report: MemoryReport, backend: str) -> MemoryReport:
     """
     if backend not in ALLOCATORS:
         reason = f"there is no model of an allocator for {backend!r}"
-        raise ConfigError(explain("memory.simulate", [reason], hint=f"one of {', '.join(ALLOCATORS)}"))
+        raise ConfigError("memory.simulate", reason, hint=f"one of {', '.join(ALLOCATORS)}")
     padding, reserved = 0, 0
     for number, allocator in _replay(report.events, ALLOCATORS[backend]()):
         reserved = max(reserved, allocator.reserved)

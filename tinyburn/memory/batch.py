@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from tinyburn.backend import Device
-from tinyburn.tensor import ConfigError
-from tinyburn.tensor.checks import is_count
-from tinyburn.tensor.errors import explain
-from tinyburn.text import amount, table, thousands
+from tinyburn.base.errors import ConfigError
+from tinyburn.base.shape import is_count
+from tinyburn.base.text import amount, table, thousands
 
 from .errors import JobError
 from .lines import Candidate, Run, candidates_of, read_run
@@ -121,7 +120,7 @@ def _check(available: int, reserve: int, formula_at: Sequence[int], at_most: int
     if at_most == 0:
         reasons.append("at_most is 0, and must be 1 or more")
     if reasons:
-        raise ConfigError(explain(_ASKED, reasons))
+        raise ConfigError(_ASKED, reasons)
 
 
 class _Search:
@@ -200,12 +199,12 @@ class _Search:
         hint = "a plan has shapes only, so a job that reads values cannot be planned"
         if works:
             hint = f"a batch of {works.batch} works and fits, with {amount(works.peak)}; what limits it is not memory"
-        return JobError(explain(_ASKED, [reason], hint=hint))
+        return JobError(_ASKED, reason, hint=hint)
 
     def _no_sample(self) -> JobError:
         need = self.runs[1].peak
         reason = f"a batch of 1 needs {amount(need)} at {self.runs[1].peak_step}, and {amount(self.budget)} are there"
-        return JobError(explain(_ASKED, [reason], hint=f"{amount(need - self.budget)} more would do"))
+        return JobError(_ASKED, reason, hint=f"{amount(need - self.budget)} more would do")
 
     def _check_growth(self, low: int, high: int) -> None:
         """Raises JobError if not one moment of the job has more bytes with a larger batch."""
@@ -214,7 +213,7 @@ class _Search:
                 f"it has the same bytes with a batch of {low} and of {high}, {amount(self.runs[high].peak)} at most"
             )
             hint = "make the job's data with the batch size that is handed to it"
-            raise JobError(explain(_ASKED, [f"the job does not grow with its batch: {reason}"], hint=hint))
+            raise JobError(_ASKED, f"the job does not grow with its batch: {reason}", hint=hint)
 
 
 def _formula(search: _Search, low: int, high: int) -> int | None:

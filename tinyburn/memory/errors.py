@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinyburn.tensor import TinyburnError
+from tinyburn.base.errors import TinyburnError
 
 
 class JobError(TinyburnError, ValueError):

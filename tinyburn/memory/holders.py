@@ -7,7 +7,6 @@ from typing import Any
 
 from tinyburn.backend import Category, Device, EventLog, Kind
 from tinyburn.backend.log import Event
-from tinyburn.tensor.errors import explain
 
 from .errors import JobError
 from .measure import Job, find_log, read_report
@@ -89,9 +88,7 @@ def _names_at(peak: int, log: EventLog, job: Job, batch_size: int, device: Devic
     again.watcher = None
     if again.events[: peak + 1] != log.events[: peak + 1]:
         hint = "make it depend on the device and the batch size alone, not on what an earlier run has left"
-        raise JobError(
-            explain("holders_at_peak", ["the job's second run did something else than its first"], hint=hint)
-        )
+        raise JobError("holders_at_peak", "the job's second run did something else than its first", hint=hint)
     return found
 
 

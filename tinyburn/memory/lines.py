@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from tinyburn.backend import EventLog, Kind
-from tinyburn.text import amount
+from tinyburn.base.text import amount
 
 from .timeline import SETUP, Step, walk
 

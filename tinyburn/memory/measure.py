@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Gradients
 from tinyburn.backend import Category, Device, EventLog, Traced
+from tinyburn.base.text import amount, table
 from tinyburn.module import Module
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_device
-from tinyburn.tensor.errors import explain
-from tinyburn.text import amount, table
 
 from .errors import JobError
 from .extras import How, NodeCounter, Row, cached_bytes, padding_bytes, read_extras
@@ -99,7 +98,7 @@ def finish(log: EventLog, result: Any) -> None:
     returned = tensors_in(result)
     if returned and not log.events:
         hint = "make the model and the data on the job's own argument, not on a device from outside"
-        raise JobError(explain("the job", ["it made nothing on the device that it was handed"], hint=hint))
+        raise JobError("the job", "it made nothing on the device that it was handed", hint=hint)
     log.phase = "end"
     log.op("return", "", [])  # so that what is alive at the end is a moment of its own
     for tensor in returned:

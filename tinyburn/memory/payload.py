@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from tinyburn.tensor import DType, Shape, ShapeError
-from tinyburn.tensor.checks import is_count
-from tinyburn.tensor.errors import explain
+from tinyburn.base.dtype import DType
+from tinyburn.base.errors import ShapeError
+from tinyburn.base.shape import Shape, is_count
 
 SCALAR_BYTES: dict[str, int] = {
     **{member.value: member.bytes for member in DType},
@@ -42,5 +42,5 @@ def tensor_payload_bytes(shape: Shape, scalar_bytes: int | str) -> int:
         names = ", ".join(SCALAR_BYTES)
         reasons.append(f"scalar_bytes is {scalar_bytes!r}, neither a whole number of 1 or more nor one of {names}")
     if reasons or size is None:
-        raise ShapeError(explain(f"tensor_payload_bytes({shape!r}, {scalar_bytes!r})", reasons))
+        raise ShapeError(f"tensor_payload_bytes({shape!r}, {scalar_bytes!r})", reasons)
     return prod(shape) * size

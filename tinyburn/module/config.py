@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
-from tinyburn.tensor.errors import ConfigError, explain
+from tinyburn.base.errors import ConfigError
 
 C = TypeVar("C", bound="Config")
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class Config:
     def __post_init__(self) -> None:
         reasons = self._wrong_types() or self.problems()
         if reasons:
-            raise ConfigError(explain(type(self).__name__, reasons))
+            raise ConfigError(type(self).__name__, reasons)
 
     def problems(self) -> list[str]:
         """What is wrong with the values, a reason each; for a subclass to fill."""
@@ -59,9 +59,7 @@ class Config:
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise ConfigError(
-                explain(f"{cls.__name__}.load({os.fspath(path)!r})", [f"it is not JSON: {error}"])
-            ) from error
+            raise ConfigError(f"{cls.__name__}.load({os.fspath(path)!r})", f"it is not JSON: {error}") from error
         return _from_document(cls, document, f"{cls.__name__}.load({os.fspath(path)!r})")
 
 
@@ -81,7 +79,7 @@ def _from_document(cls: type[T], document: Any, asked: str) -> T:
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     if not isinstance(document, dict) or document.get("config") != cls.__name__:
         found = document.get("config") if isinstance(document, dict) else type(document).__name__
-        raise ConfigError(explain(asked, [f"the file holds {found!r}, not {cls.__name__!r}"]))
+        raise ConfigError(asked, f"the file holds {found!r}, not {cls.__name__!r}")
     given = {name: value for name, value in document.items() if name != "config"}
     reasons = [f"the field {name!r} is unknown" for name in given if name not in fields]
     hints = _hints(cls)
@@ -94,7 +92,7 @@ def _from_document(cls: type[T], document: Any, asked: str) -> T:
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             reasons.append(f"the field {name!r} is missing")
     if reasons:
-        raise ConfigError(explain(asked, reasons, hint=f"{cls.__name__} has the fields {', '.join(fields)}"))
+        raise ConfigError(asked, reasons, hint=f"{cls.__name__} has the fields {', '.join(fields)}")
     return cls(**values)
 
 

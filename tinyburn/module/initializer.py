@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tinyburn.backend.device import Device
-from tinyburn.tensor import Distribution, Shape, Tensor
+from tinyburn.base.distribution import Distribution
+from tinyburn.base.shape import Shape
+from tinyburn.tensor import Tensor
 
 from .param import Param
 

@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
-from tinyburn.tensor.errors import ConfigError, explain
-from tinyburn.tensor.scope import enter, leave
+from tinyburn.base.errors import ConfigError
+from tinyburn.base.scope import enter, leave
 
 from .display import module_repr
 from .param import Param
@@ -143,7 +143,7 @@ def _checked(made: object, path: str) -> AnyParam:
     if isinstance(made, Param):
         return made
     reason = f"the mapper returned {type(made).__name__} for {path}, and not a Param"
-    raise ConfigError(explain("map", [reason], hint="return the parameter itself to leave it as it is"))
+    raise ConfigError("map", reason, hint="return the parameter itself to leave it as it is")
 
 
 def _moved(param: AnyParam, device: Device[Any]) -> AnyParam:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tinyburn.autodiff import Autodiff
 from tinyburn.backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
-from tinyburn.text import table
+from tinyburn.base.text import table
 
 from .config import Config
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tinyburn.backend import Device
+from tinyburn.base.errors import ShapeError
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
-from tinyburn.tensor import ShapeError, Tensor
+from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor
-from tinyburn.tensor.errors import explain
 
 
 @dataclass(frozen=True)
@@ -64,4 +64,4 @@ class Linear(Module):
             hint = (
                 "a single sample becomes a batch of one with unsqueeze()" if x.rank < 2 else "the other dims are free"
             )
-            raise ShapeError(explain("Linear", reasons, given=given, hint=hint))
+            raise ShapeError("Linear", reasons, given=given, hint=hint)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal, TypeVar
 
 from tinyburn.backend import Backend
+from tinyburn.base.errors import ConfigError, ShapeError
+from tinyburn.base.shape import D1
 from tinyburn.module import Module
-from tinyburn.tensor import D1, ConfigError, ShapeError, Tensor
+from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor
-from tinyburn.tensor.errors import explain
 
 B = TypeVar("B", bound=Backend)
 D = TypeVar("D")
@@ -26,7 +27,7 @@ class MseLoss(Module):
         """
         check_same_shape("MseLoss", prediction, target)
         if reduction not in ("mean", "sum"):
-            raise ConfigError(explain("MseLoss", [f"reduction {reduction!r} is neither 'mean' nor 'sum'"]))
+            raise ConfigError("MseLoss", f"reduction {reduction!r} is neither 'mean' nor 'sum'")
         squares = (prediction - target) ** 2
         return squares.mean() if reduction == "mean" else squares.sum()
 
@@ -38,4 +39,4 @@ def check_same_shape(name: str, prediction: Tensor[B, D], target: Tensor[B, D]) 
     if prediction.shape != target.shape:
         given = {"prediction": prediction.shape, "target": target.shape}
         hint = "give the target the prediction's shape, with reshape(...) or unsqueeze_dim(...)"
-        raise ShapeError(explain(name, ["prediction and target have different shapes"], given=given, hint=hint))
+        raise ShapeError(name, "prediction and target have different shapes", given=given, hint=hint)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.autodiff import Gradients
+from tinyburn.base.errors import ConfigError
 from tinyburn.module import Config, Module, Param
-from tinyburn.tensor import ConfigError, Tensor
-from tinyburn.tensor.errors import explain
+from tinyburn.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
 AnyTensor: TypeAlias = Tensor[Any, Any]
@@ -46,10 +46,10 @@ class Sgd:
     def step(self, lr: float, model: M, grads: Gradients[Any]) -> M:
         """The model one step of length ``lr`` down the gradient. A parameter without a gradient stays as it is."""
         if not lr >= 0:
-            raise ConfigError(explain("Sgd.step", [f"the learning rate is {lr}, and must be 0 or more"]))
+            raise ConfigError("Sgd.step", f"the learning rate is {lr}, and must be 0 or more")
         if not isinstance(grads, Gradients):
             reason = f"{type(grads).__name__} holds no gradients"
-            raise ConfigError(explain("Sgd.step", [reason], hint="hand it what loss.backward() returns"))
+            raise ConfigError("Sgd.step", reason, hint="hand it what loss.backward() returns")
         return model.map(lambda _, param: self._updated(lr, param, grads))
 
     def _updated(self, lr: float, param: Param[Any, Any], grads: Gradients[Any]) -> Param[Any, Any]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from tinyburn.base.dtype import DTYPES, DType, Float, Kind
+from tinyburn.base.shape import Shape, broadcasts, num_elements
+
 from . import checks
-from .dtype import DTYPES, DType, Float, Kind
-from .shape import Shape, broadcasts, num_elements
 
 if TYPE_CHECKING:
     from tinyburn.backend.defaults import Backend

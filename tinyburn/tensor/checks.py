@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import BackendMismatch, DeviceMismatch, DTypeMismatch, ShapeError, TinyburnError, explain
-from .shape import Shape, broadcast_conflicts
+from tinyburn.base.errors import BackendMismatch, DeviceMismatch, DTypeMismatch, ShapeError, TinyburnError
+from tinyburn.base.shape import Shape, broadcast_conflicts
 
 if TYPE_CHECKING:
     from .base import TensorBase
@@ -38,7 +38,7 @@ def raise_all(op: str, failures: list[tuple[type[TinyburnError], str, str | None
     """Raises the first failure's class, with every failure's reason and the hints that they have."""
     hints = dict.fromkeys(hint for _, _, hint in failures if hint)
     reasons = [reason for _, reason, _ in failures]
-    raise failures[0][0](explain(op, reasons, given=given, hint="; ".join(hints) or None))
+    raise failures[0][0](op, reasons, given=given, hint="; ".join(hints) or None)
 
 
 def describe(tensor: AnyTensor) -> str:
@@ -75,7 +75,7 @@ def check_tensor(op: str, value: object) -> None:
     """Raises DTypeMismatch for something that is not a tensor."""
     if not hasattr(value, "primitive"):
         reason = f"{type(value).__name__} is not a tensor"
-        raise DTypeMismatch(explain(op, [reason], hint="make it one with Tensor.from_data(...)"))
+        raise DTypeMismatch(op, reason, hint="make it one with Tensor.from_data(...)")
 
 
 def check_device(op: str, device: object) -> None:
@@ -84,7 +84,7 @@ def check_device(op: str, device: object) -> None:
         name = getattr(device, "__name__", repr(device))
         a_name = "make one with NdArray.device() or Wgpu.device(), or with RunConfig(backend=...).init()"
         hint = f"make one with {name}.device()" if isinstance(device, type) else a_name
-        raise BackendMismatch(explain(op, [f"{name} is not a device"], hint=hint))
+        raise BackendMismatch(op, f"{name} is not a device", hint=hint)
 
 
 def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
@@ -96,20 +96,18 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
         if isinstance(value, bool | np.bool_):
             return bool(value)
         reason = f"{value!r} is not a truth value"
-        raise DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint="use True, False or .int()"))
+        raise DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint="use True, False or .int()")
     if isinstance(value, bool) or not isinstance(value, Real):
         reason = f"{type(value).__name__} is neither a tensor nor a number"
         raise DTypeMismatch(
-            explain(
-                op, [reason], given={"tensor": describe(tensor)}, hint="make it a tensor with Tensor.from_data(...)"
-            )
+            op, reason, given={"tensor": describe(tensor)}, hint="make it a tensor with Tensor.from_data(...)"
         )
     if kind in "iu":
         if isinstance(value, Integral):
             return check_range(op, int(value), tensor.primitive.dtype)
         reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
         raise DTypeMismatch(
-            explain(op, [reason], given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first")
+            op, reason, given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first"
         )
     return float(value)
 
@@ -120,24 +118,17 @@ def check_range(op: str, value: int, dtype: np.dtype[Any]) -> int:
     if limits.min <= value <= limits.max:
         return value
     reason = f"{value} is not from {limits.min} to {limits.max}, so {dtype.name} cannot hold it"
-    raise DTypeMismatch(explain(op, [reason], hint="use a wider dtype"))
+    raise DTypeMismatch(op, reason, hint="use a wider dtype")
 
 
 def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:
     """The error for an op that its tensor's kind does not have."""
     hint = {"float": ".float()", "int": ".int()", "bool": ".bool()", "number": ".int() or .float()"}[wanted]
     reason = f"{op} takes {'an' if wanted == 'int' else 'a'} {wanted} tensor"
-    return DTypeMismatch(explain(op, [reason], given={"tensor": describe(tensor)}, hint=f"convert it with {hint}"))
+    return DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint=f"convert it with {hint}")
 
 
 def reject_operand(op: str, tensor: AnyTensor, other: object) -> DTypeMismatch:
     """The error for an op whose other side must be a tensor."""
     reason = f"{type(other).__name__} is not a tensor"
-    return DTypeMismatch(
-        explain(op, [reason], given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)")
-    )
-
-
-def is_count(value: object) -> bool:
-    """Whether something is a whole number of 0 or more."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return DTypeMismatch(op, reason, given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, overl
 
 import numpy as np
 
+from tinyburn.base.distribution import AnyDistribution, Bernoulli, Normal, Uniform
+from tinyburn.base.dtype import Bool, DType, Float, Int, to_dtype
+from tinyburn.base.errors import ConfigError, DTypeMismatch, ShapeError
+from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, Shape
+
 from .base import B, D, K, TensorBase
 from .checks import check_device, check_range
 from .data import TensorData, host_array
-from .distribution import AnyDistribution, Bernoulli, Normal, Uniform
-from .dtype import Bool, DType, Float, Int, to_dtype
-from .errors import ConfigError, DTypeMismatch, ShapeError, explain
-from .shape import D1, D2, D3, D4, MAX_RANK, Shape
 
 if TYPE_CHECKING:
     from tinyburn.backend.device import Device
@@ -107,12 +108,10 @@ class Creation(TensorBase[B, D, K]):
         check_device("random", device)
         if not isinstance(distribution, Normal | Uniform | Bernoulli):
             reason = f"{distribution!r} is not a distribution"
-            raise ConfigError(explain("random", [reason], hint="make one, as in Distribution.Normal(0.0, 1.0)"))
+            raise ConfigError("random", reason, hint="make one, as in Distribution.Normal(0.0, 1.0)")
         target = to_dtype(dtype) if dtype else device.float_dtype
         if target.kind is not Float:
-            raise DTypeMismatch(
-                explain("random", [f"{target} is not a float"], hint="draw floats, then .int() or .bool()")
-            )
+            raise DTypeMismatch("random", f"{target} is not a float", hint="draw floats, then .int() or .bool()")
         array = device.backend.random(_checked_shape("random", shape), distribution, target, device)
         return _tensor(array, device)
 
@@ -121,14 +120,12 @@ class Creation(TensorBase[B, D, K]):
         """The whole numbers from ``start`` to before ``stop``."""
         check_device("arange", device)
         if step == 0:
-            raise ShapeError(explain("arange", ["the step is 0"]))
+            raise ShapeError("arange", "the step is 0")
         try:
             numbers = range(start, stop, step)
         except (TypeError, ValueError) as error:
             asked = f"arange({start!r}, {stop!r}, step={step!r})"
-            raise DTypeMismatch(
-                explain(asked, [f"it counts in whole numbers, by a step other than 0 ({error})"])
-            ) from None
+            raise DTypeMismatch(asked, f"it counts in whole numbers, by a step other than 0 ({error})") from None
         for number in (*numbers[:1], *numbers[-1:]):
             check_range("arange", number, np.dtype(device.int_dtype))
         values = np.arange(start, stop, step, dtype=device.int_dtype)
@@ -163,7 +160,7 @@ def _checked_shape(op: str, shape: Shape) -> Shape:
     sizes: Any = tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if not 1 <= len(sizes) <= MAX_RANK or any(not isinstance(size, (int, np.integer)) or size < 0 for size in sizes):
         reason = f"a shape is a tuple of 1 to {MAX_RANK} whole numbers, each 0 or more"
-        raise ShapeError(explain(op, [reason], given={"shape": shape}, hint="write (3,) for one dim of size 3"))
+        raise ShapeError(op, reason, given={"shape": shape}, hint="write (3,) for one dim of size 3")
     return tuple(int(size) for size in sizes)
 
 
@@ -177,11 +174,11 @@ def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str |
 def _as_number(op: str, value: float, dtype: DType) -> float | int:
     """A Python number as one of a dtype; raises DTypeMismatch where it would change."""
     if not isinstance(value, Real | np.bool_):
-        raise DTypeMismatch(explain(op, [f"{value!r} is not a number"]))
+        raise DTypeMismatch(op, f"{value!r} is not a number")
     if dtype.kind is Float:
         return float(value)
     if not math.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
-        raise DTypeMismatch(explain(op, [f"{value!r} is not a value of {dtype}"]))
+        raise DTypeMismatch(op, f"{value!r} is not a value of {dtype}")
     return bool(value) if dtype.kind is Bool else check_range(op, int(value), np.dtype(dtype))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .dtype import DTYPES, DType, to_dtype
-from .errors import DTypeMismatch, ShapeError, explain
-from .shape import MAX_RANK, Shape
+from tinyburn.base.dtype import DTYPES, DType, to_dtype
+from tinyburn.base.errors import DTypeMismatch, ShapeError
+from tinyburn.base.shape import MAX_RANK, Shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
     target = np.dtype(to_dtype(dtype)) if dtype else None
     array = np.atleast_1d(_plain_array(values.values if isinstance(values, TensorData) else values))
     if array.ndim > MAX_RANK:
-        raise ShapeError(explain("from_data", [f"the rank {array.ndim} is over {MAX_RANK}"]))
+        raise ShapeError("from_data", f"the rank {array.ndim} is over {MAX_RANK}")
     if target is not None and target.kind != "f":
         return _unchanged(array, target)
     with np.errstate(all="ignore"):  # a number too large for a float format is inf there
@@ -100,7 +100,7 @@ def _unchanged(array: np.ndarray[Any, Any], target: np.dtype[Any]) -> np.ndarray
         converted = array.astype(target, copy=False)
     if not np.array_equal(converted, array):
         reason = f"{target.name} cannot hold every value: some would change"
-        raise DTypeMismatch(explain("from_data", [reason], hint="use another dtype, or round a Float tensor"))
+        raise DTypeMismatch("from_data", reason, hint="use another dtype, or round a Float tensor")
     return converted
 
 
@@ -110,9 +110,9 @@ def _plain_array(values: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(values)
     except ValueError as error:
         reason = "the nested lists are ragged: rows of different lengths make no tensor"
-        raise ShapeError(explain("from_data", [reason])) from error
+        raise ShapeError("from_data", reason) from error
     if array.dtype.name not in DType.__members__.values():
         reason = f"the values have dtype {array.dtype.name}, which is not a tensor's"
         hint = f"convert them to one of {', '.join(DType)}"
-        raise DTypeMismatch(explain("from_data", [reason], hint=hint))
+        raise DTypeMismatch("from_data", reason, hint=hint)
     return array

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from tinyburn.base.dtype import Bool, DType, Float, Int, to_dtype
+
 from . import checks
 from .base import B, D, K, TensorBase
-from .dtype import Bool, DType, Float, Int, to_dtype
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -6,8 +6,8 @@ from operator import index as index_of
 from types import EllipsisType
 from typing import TypeAlias
 
-from .errors import ShapeError, explain
-from .shape import Shape
+from tinyburn.base.errors import ShapeError
+from tinyburn.base.shape import Shape
 
 Part: TypeAlias = "slice | int | EllipsisType"
 Index: TypeAlias = "Part | tuple[Part, ...]"
@@ -27,7 +27,7 @@ def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slic
     places = [place for place, part in enumerate(parts) if part is Ellipsis]
     if missing < 0 or len(places) > 1:
         reason = "it has two ellipses" if missing >= 0 else f"it has parts for {len(shape) - missing} dims"
-        raise ShapeError(explain(op, [reason], given={"index": parts, "shape": shape}))
+        raise ShapeError(op, reason, given={"index": parts, "shape": shape})
     place = places[0] if places else len(parts)
     filled = (*parts[:place], *[slice(None)] * missing, *parts[place + 1 :])
     return tuple(part for part in filled if not isinstance(part, EllipsisType))
@@ -39,10 +39,10 @@ def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
     if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
         reason = f"{type(part).__name__} is neither a slice nor an int"
         hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
-        raise ShapeError(explain(op, [reason], hint=hint))
+        raise ShapeError(op, reason, hint=hint)
     part = index_of(part)
     if not -size <= part < size:
-        raise ShapeError(explain(op, [f"index {part} is outside dim {dim}, of size {size}"]))
+        raise ShapeError(op, f"index {part} is outside dim {dim}, of size {size}")
     return slice(part % size, part % size + 1, 1)
 
 
@@ -50,9 +50,9 @@ def _bounded_slice(op: str, part: slice, dim: int, size: int) -> slice:
     try:
         start, stop, step = part.indices(size)
     except TypeError:
-        raise ShapeError(explain(op, [f"the bounds and the step of {part} are not whole numbers"])) from None
+        raise ShapeError(op, f"the bounds and the step of {part} are not whole numbers") from None
     except ValueError:
-        raise ShapeError(explain(op, [f"the step of dim {dim} is 0"])) from None
+        raise ShapeError(op, f"the step of dim {dim} is 0") from None
     if step < 1:
-        raise ShapeError(explain(op, [f"the step {step} of dim {dim} is not positive"]))
+        raise ShapeError(op, f"the step {step} of dim {dim} is not positive")
     return slice(start, max(start, stop), step)

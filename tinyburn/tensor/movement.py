@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from . import checks
-from .base import B, D, K, TensorBase
-from .dtype import Int
-from .errors import ShapeError, explain
-from .indices import Index, parse_index
-from .shape import (
+from tinyburn.base.dtype import Int
+from tinyburn.base.errors import ShapeError
+from tinyburn.base.shape import (
     D1,
     D2,
     D3,
@@ -24,6 +21,10 @@ from .shape import (
     normalize_dims,
     whole_numbers,
 )
+
+from . import checks
+from .base import B, D, K, TensorBase
+from .indices import Index, parse_index
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -75,7 +76,7 @@ class Movement(TensorBase[B, D, K]):
         missing = 1 if rank is None else rank - self.rank
         if missing < 0 or self.rank + missing > MAX_RANK:
             reason = f"a rank from {self.rank} to {MAX_RANK} is possible"
-            raise ShapeError(explain(f"unsqueeze to rank {rank}", [reason], given={"shape": self.shape}))
+            raise ShapeError(f"unsqueeze to rank {rank}", reason, given={"shape": self.shape})
         if missing == 0:
             return self._new(self.primitive)
         return self._new(self.device.backend.reshape(self.primitive, (1,) * missing + self.shape))
@@ -106,7 +107,7 @@ class Movement(TensorBase[B, D, K]):
         place = normalize_dim("squeeze", dim, self.shape)
         if self.shape[place] != 1 or self.rank == 1:
             reason = "there is no rank 0" if self.rank == 1 else f"dim {place} has size {self.shape[place]}, not 1"
-            raise ShapeError(explain("squeeze", [reason], given={"shape": self.shape}))
+            raise ShapeError("squeeze", reason, given={"shape": self.shape})
         return self.reshape(self.shape[:place] + self.shape[place + 1 :])
 
     def permute(self, *axes: int) -> Tensor[B, D, K]:
@@ -114,7 +115,7 @@ class Movement(TensorBase[B, D, K]):
         order = normalize_dims("permute", axes, self.shape)
         if len(order) != self.rank:
             reason = f"{len(axes)} axes are given for {self.rank} dims"
-            raise ShapeError(explain("permute", [reason], given={"shape": self.shape, "axes": axes}))
+            raise ShapeError("permute", reason, given={"shape": self.shape, "axes": axes})
         return self._new(self.device.backend.permute(self.primitive, order))
 
     def swap_dims(self, dim1: int, dim2: int) -> Tensor[B, D, K]:
@@ -131,9 +132,7 @@ class Movement(TensorBase[B, D, K]):
             return self._new(self.device.backend.permute(self.primitive, (1, 0)))
         if rank < 2:
             raise ShapeError(
-                explain(
-                    "transpose", ["it needs two dims"], given={"shape": self.shape}, hint="add one with unsqueeze()"
-                )
+                "transpose", "it needs two dims", given={"shape": self.shape}, hint="add one with unsqueeze()"
             )
         return self._new(self.device.backend.permute(self.primitive, (*range(rank - 2), rank - 1, rank - 2)))
 
@@ -150,7 +149,7 @@ class Movement(TensorBase[B, D, K]):
             shape = tuple(m if n == -1 else n for m, n in zip(mine, shape, strict=True))
         if not expands(mine, shape):
             reason = "only a dim of size 1 can be repeated, and the rank stays"
-            raise ShapeError(explain("expand", [reason], given={"from": mine, "to": shape}))
+            raise ShapeError("expand", reason, given={"from": mine, "to": shape})
         return self._new(self.device.backend.expand(self.primitive, shape))
 
     def slice(self, index: Index) -> Tensor[B, D, K]:
@@ -164,7 +163,7 @@ class Movement(TensorBase[B, D, K]):
         place = normalize_dim("narrow", dim, self.shape)
         if not 0 <= start <= start + length <= self.shape[place]:
             reason = f"{start} to {start + length} is not inside dim {place}, of size {self.shape[place]}"
-            raise ShapeError(explain("narrow", [reason], given={"shape": self.shape}))
+            raise ShapeError("narrow", reason, given={"shape": self.shape})
         return self[(slice(None),) * place + (slice(start, start + length),)]
 
     def slice_assign(self, index: Index, values: Tensor[B, D, K]) -> Tensor[B, D, K]:
@@ -173,7 +172,7 @@ class Movement(TensorBase[B, D, K]):
         parts = parse_index("slice_assign", index, self.shape)
         wanted = tuple(len(range(*part.indices(size))) for part, size in zip(parts, self.shape, strict=True))
         if values.shape != wanted:
-            raise ShapeError(explain("slice_assign", [f"the values have shape {values.shape}, the part has {wanted}"]))
+            raise ShapeError("slice_assign", f"the values have shape {values.shape}, the part has {wanted}")
         return self._new(self.device.backend.slice_assign(self.primitive, parts, values.primitive))
 
     def gather(self, dim: int, indices: Tensor[B, D, Int]) -> Tensor[B, D, K]:
@@ -200,7 +199,7 @@ class Movement(TensorBase[B, D, K]):
         place = self._check_list("select_assign", dim, indices)
         wanted = (*self.shape[:place], *indices.shape, *self.shape[place + 1 :])
         if values.shape != wanted:
-            raise ShapeError(explain("select_assign", [f"the values have shape {values.shape}, the places {wanted}"]))
+            raise ShapeError("select_assign", f"the values have shape {values.shape}, the places {wanted}")
         return self._new(self.device.backend.select_assign(self.primitive, place, indices.primitive, values.primitive))
 
     def _check_list(self, op: str, dim: int, indices: Tensor[B, D1, Int]) -> int:
@@ -208,9 +207,7 @@ class Movement(TensorBase[B, D, K]):
         place = normalize_dim(op, dim, self.shape)
         if indices.rank != 1:
             reason = f"the indices have rank {indices.rank}; they must be one list, of rank 1"
-            raise ShapeError(
-                explain(op, [reason], given={"indices": indices.shape}, hint="flatten() them, or use gather()")
-            )
+            raise ShapeError(op, reason, given={"indices": indices.shape}, hint="flatten() them, or use gather()")
         self._check_range(op, place, indices)
         return place
 
@@ -222,7 +219,7 @@ class Movement(TensorBase[B, D, K]):
         )
         if not fits or theirs != shape:
             reason = "the indices need the tensor's rank, its sizes at most in the other dims, and the values' shape"
-            raise ShapeError(explain(op, [reason], given={"tensor": mine, "indices": theirs, "values": shape}))
+            raise ShapeError(op, reason, given={"tensor": mine, "indices": theirs, "values": shape})
         self._check_range(op, place, indices)
         return place
 
@@ -231,8 +228,8 @@ class Movement(TensorBase[B, D, K]):
         array = indices._of_kind(op, "int")
         if not self.shape[dim] and 0 not in indices.shape:
             reason = f"dim {dim} has size 0, so no index is in it"
-            raise ShapeError(explain(op, [reason], given={"tensor": self.shape, "indices": indices.shape}))
+            raise ShapeError(op, reason, given={"tensor": self.shape, "indices": indices.shape})
         bounds = self.device.backend.index_bounds(array)
         if bounds and not 0 <= bounds[0] <= bounds[1] < self.shape[dim]:
             reason = f"the indices run from {bounds[0]} to {bounds[1]}, and dim {dim} has size {self.shape[dim]}"
-            raise ShapeError(explain(op, [reason], given={"shape": self.shape}))
+            raise ShapeError(op, reason, given={"shape": self.shape})

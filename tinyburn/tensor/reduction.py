@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tinyburn.base.dtype import Bool, Int
+from tinyburn.base.errors import ShapeError
+from tinyburn.base.shape import D1, broadcast_conflicts, normalize_dim, normalize_dims
+
 from . import checks
 from .base import B, D, K, TensorBase
-from .dtype import Bool, Int
-from .errors import ShapeError, explain
-from .shape import D1, broadcast_conflicts, normalize_dim, normalize_dims
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -157,7 +158,7 @@ class Reduction(TensorBase[B, D, K]):
         if 0 in self.primitive.shape and any(self.shape[dim] == 0 for dim in dims):
             reason = "the tensor has no elements along the reduced dims (an empty batch?)"
             raise ShapeError(
-                explain(op, [reason], given={"shape": self.shape}, hint="skip an empty batch, or use sum(), which is 0")
+                op, reason, given={"shape": self.shape}, hint="skip an empty batch, or use sum(), which is 0"
             )
 
 
@@ -167,7 +168,7 @@ def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) ->
     given = {"left": checks.describe(a), "right": checks.describe(b)}
     if a.rank != b.rank or a.rank < 2:
         reason = f"the ranks are {a.rank} and {b.rank}; both must be the same, and 2 or more"
-        raise ShapeError(explain("matmul", [reason], given=given, hint="add a dim with unsqueeze()"))
+        raise ShapeError("matmul", reason, given=given, hint="add a dim with unsqueeze()")
     conflicts = broadcast_conflicts(a.shape[:-2], b.shape[:-2])
     if a.shape[-1] != b.shape[-2]:
         conflicts.insert(
@@ -175,4 +176,4 @@ def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) ->
         )
     if conflicts:
         hint = "transpose one of them" if a.shape[-1] == b.shape[-1] or a.shape[-2] == b.shape[-2] else None
-        raise ShapeError(explain("matmul", conflicts, given=given, hint=hint))
+        raise ShapeError("matmul", conflicts, given=given, hint=hint)

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from tinyburn.base.dtype import Float
+from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ShapeError
+
 from . import checks
 from .base import B, D, K
 from .creation import Creation
 from .data import TensorData
 from .display import tensor_repr
-from .dtype import Float
 from .elementwise import Elementwise
-from .errors import BackendMismatch, DTypeMismatch, ShapeError, explain
 from .movement import Movement
 from .reduction import Reduction
 from .typed import TypedTensor
@@ -52,7 +53,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         """A copy of the values on the host. Raises BackendMismatch on a backend that has none."""
         if not self.backend.has_values:
             reason = f"{self.backend.__name__} keeps shapes only: there are no values to read"
-            raise BackendMismatch(explain("into_data", [reason], hint="run the same program on NdArray"))
+            raise BackendMismatch("into_data", reason, hint="run the same program on NdArray")
         return TensorData.owning(self.backend.to_numpy(self.primitive))
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
@@ -65,9 +66,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         """The one element, as a Python number. Raises ShapeError if there is not exactly one."""
         if self.primitive.shape.count(1) != self.rank:
             reason = "into_scalar needs exactly one element"
-            raise ShapeError(
-                explain("into_scalar", [reason], given={"shape": self.shape}, hint="reduce it first, as in .mean()")
-            )
+            raise ShapeError("into_scalar", reason, given={"shape": self.shape}, hint="reduce it first, as in .mean()")
         return self.into_data().values.item()
 
     def __bool__(self) -> bool:
@@ -85,9 +84,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.backend.has_values and not self.backend.on_host:
             reason = f"the values are on {self.device}, and no copy between devices happens silently"
-            raise BackendMismatch(
-                explain("conversion to a NumPy array", [reason], hint="call .into_data() or .to_numpy()")
-            )
+            raise BackendMismatch("conversion to a NumPy array", reason, hint="call .into_data() or .to_numpy()")
         if copy is False:
             raise ValueError("a tensor only gives out copies, so that its values cannot change; leave copy=False out")
         return np.asarray(self.to_numpy(), dtype=dtype)
@@ -103,7 +100,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     def __iter__(self) -> Any:
         reason = "a tensor is not iterated: its parts keep its rank, so the loop would never reach numbers"
-        raise DTypeMismatch(explain("iteration", [reason], hint="use x[i], chunks of x[i:j], or x.to_numpy()"))
+        raise DTypeMismatch("iteration", reason, hint="use x[i], chunks of x[i:j], or x.to_numpy()")
 
     def __repr__(self) -> str:
         return tensor_repr(self)
@@ -130,7 +127,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         """
         if self.primitive.dtype.kind != "f":
             reason = f"only float tensors have gradients; this one is {self.kind.__name__}, as labels and masks are"
-            raise DTypeMismatch(explain("require_grad", [reason], given={"tensor": checks.describe(self)}))
+            raise DTypeMismatch("require_grad", reason, given={"tensor": checks.describe(self)})
         return self._new(self._autodiff("require_grad").require_grad(self.primitive))
 
     @property
@@ -156,12 +153,10 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         target: Any = inner.device.autodiff() if device is None else device
         if not target.backend.is_autodiff:
             reason = f"{target} is not a device of Autodiff"
-            raise BackendMismatch(
-                explain("from_inner", [reason], hint="leave the device out, or use Autodiff[B].device()")
-            )
+            raise BackendMismatch("from_inner", reason, hint="leave the device out, or use Autodiff[B].device()")
         if target.inner != inner.device:
             reason = f"the tensor is on {inner.device}, and inside {target} is {target.inner}"
-            raise BackendMismatch(explain("from_inner", [reason], hint="use .to_device(...) first"))
+            raise BackendMismatch("from_inner", reason, hint="use .to_device(...) first")
         return Tensor(target.backend.from_inner(inner.primitive), target)
 
     def backward(
@@ -196,7 +191,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if not self.backend.is_decorator:
             name = self.backend.__name__
             reason = f"{name} is not a decorator: it has no inner backend"
-            raise BackendMismatch(explain(op, [reason], hint=f"use Autodiff[{name}]"))
+            raise BackendMismatch(op, reason, hint=f"use Autodiff[{name}]")
         return self.backend
 
     def _autodiff(self, op: str) -> Any:
@@ -204,12 +199,12 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             name = self.backend.__name__
             reason = f"{name} records no graph"
             hint = f"make the device with Autodiff[{name}].device()"
-            raise BackendMismatch(explain(op, [reason], given={"tensor": checks.describe(self)}, hint=hint))
+            raise BackendMismatch(op, reason, given={"tensor": checks.describe(self)}, hint=hint)
         return self.backend
 
 
 def _gradients(op: str, value: Any) -> Any:
     if not hasattr(value, "of_node"):
         reason = f"{type(value).__name__} holds no gradients"
-        raise DTypeMismatch(explain(op, [reason], hint="hand it what backward() returns"))
+        raise DTypeMismatch(op, reason, hint="hand it what backward() returns")
     return value

@@ -5,9 +5,10 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, get_args
 
+from tinyburn.base.dtype import Bool, Float, Int
+from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ShapeError
+
 from .checks import check_device
-from .dtype import Bool, Float, Int
-from .errors import BackendMismatch, DTypeMismatch, ShapeError, explain
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -55,11 +56,11 @@ def _checked(
 ) -> Tensor[Any, Any, Any]:
     if backend is not None and tensor.backend is not backend:
         reason = f"the type says {backend.__name__}, the device belongs to {tensor.backend.__name__}"
-        raise BackendMismatch(explain(op, [reason], hint=f"use {backend.__name__}.device()"))
+        raise BackendMismatch(op, reason, hint=f"use {backend.__name__}.device()")
     if rank is not None and tensor.rank != rank:
         reason = f"the type says rank {rank}, the values have rank {tensor.rank}"
-        raise ShapeError(explain(op, [reason], given={"shape": tensor.shape}))
+        raise ShapeError(op, reason, given={"shape": tensor.shape})
     if kind is not None and tensor.kind is not kind:
         reason = f"the type says {kind.__name__}, the values are {tensor.kind.__name__} ({tensor.dtype})"
-        raise DTypeMismatch(explain(op, [reason], hint="give dtype=..., or convert the tensor"))
+        raise DTypeMismatch(op, reason, hint="give dtype=..., or convert the tensor")
     return tensor

@@ -15,8 +15,8 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
 
+from tinyburn.base.text import amount, table
 from tinyburn.tensor import Tensor
-from tinyburn.text import amount, table
 
 from .boxes import box_label, with_notes
 from .draw import Card, fit

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
-from tinyburn.text import amount, table, thousands
 
 from .batch_plot import Lines, draw_lines
 from .picture import Picture

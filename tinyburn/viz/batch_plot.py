@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tinyburn.base.text import amount, thousands
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
-from tinyburn.text import amount, thousands
 
 from .draw import Key, sheet
 from .svg import number, path, rect, text

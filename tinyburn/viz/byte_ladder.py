@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import log10
 
+from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.extras import How, Row
 from tinyburn.memory.measure import MemoryReport
-from tinyburn.text import amount, table, thousands
 
 from .draw import Key, card_key, sheet
 from .picture import Picture

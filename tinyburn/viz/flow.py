@@ -14,9 +14,9 @@ from typing import Any
 
 from tinyburn.autodiff import Gradients
 from tinyburn.autodiff.flow import Flow
-from tinyburn.tensor import GraphError, Tensor
-from tinyburn.tensor.errors import ConfigError, explain
-from tinyburn.text import table
+from tinyburn.base.errors import ConfigError, GraphError
+from tinyburn.base.text import table
+from tinyburn.tensor import Tensor
 
 from .boxes import Row, rows_of, with_notes
 from .fold import Drawn, fold, small_enough
@@ -47,7 +47,7 @@ def gradient_flow(tensor: Tensor[Any, Any, Any], grads: Gradients[Any], /, **nam
     if not isinstance(grads, Gradients):
         reason = f"grads is of type {type(grads).__name__}"
         hint = "give what backward() returned: viz.gradient_flow(loss, loss.backward(record_flow=True))"
-        raise ConfigError(explain("viz.gradient_flow", [reason], hint=hint))
+        raise ConfigError("viz.gradient_flow", reason, hint=hint)
     model = read_graph("gradient_flow", tensor, names)
     _check_same_graph(model, grads)
     states = item_states(model, grads)
@@ -69,7 +69,7 @@ def _check_same_graph(model: Graph, grads: Gradients[Any]) -> None:
     if not has_any or (grads.flow is not None and model.root.node not in grads.flow.nodes):
         reason = "these gradients come from another tensor's backward()"
         hint = "give the tensor that backward() was called on, and the gradients that it returned"
-        raise GraphError(explain("viz.gradient_flow", [reason], hint=hint))
+        raise GraphError("viz.gradient_flow", reason, hint=hint)
 
 
 def _absent(model: Graph) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from tinyburn.text import thousands
+from tinyburn.base.text import thousands
 
 from .formula import count
 from .model import Graph, Item

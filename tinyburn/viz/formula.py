@@ -11,8 +11,8 @@ from itertools import takewhile
 from typing import Any
 
 from tinyburn.autodiff.checkpoint import CHECKPOINT
-from tinyburn.tensor.shape import Shape
-from tinyburn.text import thousands
+from tinyburn.base.shape import Shape
+from tinyburn.base.text import thousands
 
 NAMES = {
     **{"powf": "pow", "powf_scalar": "pow", "mask_where": "where"},

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tinyburn.base.text import amount, table, thousands
 from tinyburn.tensor import Tensor
-from tinyburn.text import amount, table, thousands
 
 from .boxes import Row, box_label, rows_of, with_notes
 from .draw import Card, Key, arrow, card_key, fit, leaf_keys, line_key, sheet

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tinyburn.backend import Category
+from tinyburn.base.text import amount, table
 from tinyburn.memory.measure import MemoryReport
-from tinyburn.text import amount, table
 
 from .columns import Column, columns_of, peak_of, present_in
 from .palette import MARKS

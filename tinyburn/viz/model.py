@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyburn.autodiff import Node
+from tinyburn.base.errors import BackendMismatch, ConfigError, GraphError
+from tinyburn.base.shape import Shape
 from tinyburn.module import Module, Param
-from tinyburn.tensor import BackendMismatch, ConfigError, GraphError, Shape, Tensor
-from tinyburn.tensor.errors import explain
+from tinyburn.tensor import Tensor
 
 from .formula import argument_text, formula, op_name
 from .operands import tracked_operands
@@ -113,7 +114,7 @@ def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, 
     root = _node_of(picture, "tensor", tensor)
     if root is None or root.is_constant:
         reason = "no tensor that it was computed from is tracked, so nothing was recorded"
-        raise GraphError(explain(picture, [reason], hint="call .require_grad() on a tensor before you compute with it"))
+        raise GraphError(picture, reason, hint="call .require_grad() on a tensor before you compute with it")
     given = _named_nodes(picture, names)
     order = _walk(root)
     labels = _labels(order, {node: name for name, node, _ in reversed(given) if node is not None})
@@ -200,12 +201,12 @@ def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Nod
 def _node_of(picture: str, name: str, value: Any) -> Node | None:
     if not isinstance(value, Tensor):
         reason = f"{name} is of type {type(value).__name__}, which has no place in a graph"
-        raise ConfigError(explain(f"viz.{picture}", [reason], hint=f"give a Tensor, a Param or a Module for {name}"))
+        raise ConfigError(f"viz.{picture}", reason, hint=f"give a Tensor, a Param or a Module for {name}")
     if not value.backend.is_autodiff:
         backend = value.backend.__name__
         reason = f"{name} is on {backend}, which records no graph"
         hint = f"make the device with Autodiff[{backend}].device()"
-        raise BackendMismatch(explain(f"viz.{picture}", [reason], hint=hint))
+        raise BackendMismatch(f"viz.{picture}", reason, hint=hint)
     node: Node | None = value.primitive.node
     return node
 

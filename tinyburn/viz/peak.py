@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from tinyburn.backend import Category
+from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.holders import Holder, read_holders
 from tinyburn.memory.measure import MemoryReport
-from tinyburn.text import amount, table, thousands
 
 from .history import History
 from .palette import MARKS

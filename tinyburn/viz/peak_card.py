@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyburn.backend import Category
-from tinyburn.text import amount
+from tinyburn.base.text import amount
 
 from .draw import Key, card_key, sheet
 from .palette import MARKS

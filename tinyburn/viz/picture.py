@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from tinyburn.tensor.errors import ConfigError, explain
+from tinyburn.base.errors import ConfigError
 
 _PLAIN = " !$()*+,-./:;=?@[]^_`{|}~'"
 """Characters that need no encoding inside a quoted data URL."""
@@ -47,5 +47,5 @@ class Picture:
         contents = {".svg": self.svg, ".txt": repr(self) + "\n"}
         if target.suffix not in contents:
             reason = f"a picture has no form for {target.suffix or 'a file without an ending'}"
-            raise ConfigError(explain(f"save({os.fspath(path)!r})", [reason], hint="end the name in .svg or .txt"))
+            raise ConfigError(f"save({os.fspath(path)!r})", reason, hint="end the name in .svg or .txt")
         target.write_text(contents[target.suffix], encoding="utf-8", newline="\n")

@@ -8,9 +8,9 @@ from itertools import zip_longest
 from textwrap import wrap
 
 from tinyburn.backend import Category
+from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.memory.timeline import walk
-from tinyburn.text import amount, table, thousands
 
 from .draw import Key, card_key, sheet
 from .palette import MARKS

@@ -19,7 +19,7 @@ from typing import Any
 
 from tinyburn.autodiff import Gradients
 from tinyburn.autodiff.flow import Flow, Size, measure_size
-from tinyburn.text import thousands
+from tinyburn.base.text import thousands
 
 from .fold import Box, Drawn
 from .formula import count, digits

@@ -8,7 +8,7 @@ from itertools import groupby
 from textwrap import wrap
 
 from tinyburn.backend import Category
-from tinyburn.text import amount
+from tinyburn.base.text import amount
 
 from . import svg
 from .columns import MAX_PHASES, ORDER, Column, merged, peak_of, phases_of, present_in, run_length

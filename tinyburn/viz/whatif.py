@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tinyburn.autodiff.strategy import COMPUTE_BOUND
 from tinyburn.backend import Category
-from tinyburn.text import amount
+from tinyburn.base.text import amount
 
 from .history import History, Life, Moment, Record, highest
 

@@ -17,7 +17,7 @@ from tests.support import AnyTensor, Values
 from tinyburn import Tensor, Wgpu
 from tinyburn.backend.wgpu.kernel import MAX_GROUPS
 from tinyburn.backend.wgpu.matmul import Tiling, choose_tiling, dispatches
-from tinyburn.tensor.shape import broadcast_shape
+from tinyburn.base.shape import broadcast_shape
 
 SIDES = (1, 2, 7, 16, 17, 63, 64, 65, 129, 257)
 SHAPES = [(m, k, n) for place, m in enumerate(SIDES) for k, n in ((SIDES[-1 - place], 17), (9, SIDES[-1 - place]))]

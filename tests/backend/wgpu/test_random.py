@@ -14,7 +14,7 @@ from tinyburn.backend.wgpu.adapter import find_adapter
 from tinyburn.backend.wgpu.gpu import open_gpu
 from tinyburn.backend.wgpu.kernel import THREADS, grid
 from tinyburn.backend.wgpu.random import THREEFRY, draw_into, random_kernel, split_seed
-from tinyburn.tensor.distribution import Bernoulli, Normal, Uniform
+from tinyburn.base.distribution import Bernoulli, Normal, Uniform
 
 Array = np.ndarray[Any, Any]
 

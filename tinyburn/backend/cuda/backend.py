@@ -14,9 +14,9 @@ from tinyburn.backend.array_namespace import FORMATS, ArrayNamespace
 from tinyburn.backend.device import Device, MemoryUsage, check_limit, check_seed
 from tinyburn.backend.interface import Array, Dims, Number, Operand
 from tinyburn.backend.operations import OPERATIONS, composed_by
-from tinyburn.tensor.distribution import AnyDistribution
-from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.distribution import AnyDistribution
+from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.shape import Shape
 
 from . import find, memory
 from .find import cp

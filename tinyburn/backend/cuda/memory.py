@@ -14,8 +14,8 @@ from typing import Any
 from tinyburn.backend.device import MemoryUsage
 from tinyburn.backend.out_of_memory import forget_failed_step, out_of_memory
 from tinyburn.backend.quiet import quiet
-from tinyburn.tensor.errors import OutOfMemory
-from tinyburn.text import amount
+from tinyburn.base.errors import OutOfMemory
+from tinyburn.base.text import amount
 
 from .find import cp
 

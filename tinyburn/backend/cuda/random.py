@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution, Bernoulli, Normal
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.distribution import AnyDistribution, Bernoulli, Normal
+from tinyburn.base.shape import Shape
 
 from .find import cp
 from .kernels import Kernel, compiled

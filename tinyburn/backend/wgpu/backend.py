@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.distribution import AnyDistribution
-from tinyburn.tensor.dtype import DType, to_dtype
-from tinyburn.tensor.errors import BackendMismatch, explain
-from tinyburn.tensor.shape import Shape
+from tinyburn.base.distribution import AnyDistribution
+from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.shape import Shape
 
 from ..device import Device, MemoryUsage, check_limit, check_seed
 from ..interface import Dims, Number, Operand, Parts
@@ -58,7 +58,7 @@ class WgpuDevice(Device["Wgpu"]):
         self.seed_and_draws = state
 
     def __reduce__(self) -> Any:
-        raise BackendMismatch(explain("pickle", ["a GPU cannot be put into a file"], hint=PICKLE_HINT))
+        raise BackendMismatch("pickle", "a GPU cannot be put into a file", hint=PICKLE_HINT)
 
     def sync(self) -> None:
         self.gpu.commands.wait()

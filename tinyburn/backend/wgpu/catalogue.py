@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tinyburn.tensor.errors import BackendMismatch, explain
+from tinyburn.base.errors import BackendMismatch
 
 from ..operations import OPERATIONS
 from .commands import Kernel
@@ -40,7 +40,7 @@ def kernel_text(operation: str) -> str:
         return _OTHERS[operation]().source
     known = ", ".join([*(name for name in ELEMENTWISE if name in OPERATIONS), *FOLDS, *BETTER, *_OTHERS])
     reason = f"{operation!r} has no kernel of its own: it is composed of others, or moves no data"
-    raise BackendMismatch(explain("Wgpu.wgsl", [reason], hint=f"choose one of {known}"))
+    raise BackendMismatch("Wgpu.wgsl", reason, hint=f"choose one of {known}")
 
 
 def _elementwise(operation: str) -> Kernel:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tinyburn.tensor.errors import BackendUnavailable, explain
+from tinyburn.base.errors import BackendUnavailable
 
 PAGE = 64
 """Commands that share one submit, at most. `benchmarks/wgpu_ops.py` has the times for shorter and longer pages."""
@@ -153,7 +153,7 @@ class Commands:
         """Raises BackendUnavailable if nothing more can be asked of the device."""
         if self._unusable is not None:
             hint = 'start processes that use a GPU with the "spawn" method of multiprocessing'
-            raise BackendUnavailable(explain("Wgpu", [self._unusable], hint=hint))
+            raise BackendUnavailable("Wgpu", self._unusable, hint=hint)
 
     def wait(self) -> None:
         """Until the device has done everything that was asked."""

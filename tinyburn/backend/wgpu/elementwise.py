@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tinyburn.tensor.shape import Shape, is_contiguous, num_elements
+from tinyburn.base.shape import Shape, is_contiguous, num_elements
 
 from ..interface import Operand
 from ..strided import StridedArray

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyburn.tensor.errors import ShapeError, explain
-from tinyburn.tensor.scope import current_path
+from tinyburn.base.errors import ShapeError
+from tinyburn.base.scope import current_path
 
 from .commands import Binding
 
@@ -61,7 +61,7 @@ class Faults:
             self._forget()
         if reasons:
             hint = "check them before, for example with indices.max() and indices.min()"
-            raise ShapeError(explain("an earlier operation, on the GPU", reasons, hint=hint))
+            raise ShapeError("an earlier operation, on the GPU", reasons, hint=hint)
 
     def _forget(self) -> None:
         self._count = 0

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.tensor.dtype import DTYPES, DType
-from tinyburn.tensor.errors import BackendUnavailable, DTypeMismatch, OutOfMemory, explain
-from tinyburn.tensor.shape import Shape, num_elements
-from tinyburn.text import amount
+from tinyburn.base.dtype import DTYPES, DType
+from tinyburn.base.errors import BackendUnavailable, DTypeMismatch, OutOfMemory
+from tinyburn.base.shape import Shape, num_elements
+from tinyburn.base.text import amount
 
 from ..strided import StridedArray
 from .adapter import OPENING, adapters
@@ -94,7 +94,7 @@ def _open(name: str) -> Gpu:
         return Gpu(adapters()[name])
     except RuntimeError as error:
         reason = f"the driver of {name} does not open: {str(error).strip().splitlines()[0]}"
-        raise BackendUnavailable(explain("Wgpu.device", [reason], hint="update the driver, or use ndarray")) from error
+        raise BackendUnavailable("Wgpu.device", reason, hint="update the driver, or use ndarray") from error
 
 
 _opened: dict[str, Gpu] = {}
@@ -118,7 +118,7 @@ def too_large_to_see(asked: str, gpu: Gpu, array: StridedArray) -> OutOfMemory:
     """The error for an operand of which a kernel has to see everything, and cannot."""
     reason = f"a shader of this device sees at most {amount(gpu.max_binding_bytes)} of one tensor"
     hint = "split the tensor, or compute this on NdArray or Cuda"
-    return OutOfMemory(explain(asked, [reason], given={"shape": array.shape}, hint=hint))
+    return OutOfMemory(asked, reason, given={"shape": array.shape}, hint=hint)
 
 
 def check_dtype(asked: str, dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
@@ -131,4 +131,4 @@ def check_dtype(asked: str, dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
     convert = f'write Tensor.from_data(values, device, "{near}"), or .cast("{near}") before .to_device(...)'
     here = f'leave the format at "{near}"' if asked == "Wgpu.device" else convert
     hint = f"{here}\nNdArray and Cuda have every dtype"
-    raise DTypeMismatch(explain(asked, [reason], hint=hint))
+    raise DTypeMismatch(asked, reason, hint=hint)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tinyburn.tensor.shape import Shape, num_elements
+from tinyburn.base.shape import Shape, num_elements
 
 from ..strided import StridedArray
 from .commands import Kernel

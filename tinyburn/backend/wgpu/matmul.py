@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tinyburn.tensor.shape import MAX_RANK
+from tinyburn.base.shape import MAX_RANK
 
 from ..strided import StridedArray
 from .kernel import MAX_GROUPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-from tinyburn.tensor.shape import broadcast_shape
+from tinyburn.base.shape import broadcast_shape
 
 from ..strided import Strided, StridedArray
 from .commands import Kernel

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tinyburn.tensor.errors import BackendMismatch, explain
-from tinyburn.text import amount
+from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.text import amount
 
 from ..device import MemoryUsage
 from ..out_of_memory import forget_failed_step, out_of_memory
@@ -53,7 +53,7 @@ class Block:
 
     def __reduce__(self) -> Any:
         reason = "a buffer of a GPU is of no use in another process"
-        raise BackendMismatch(explain("pickle", [reason], hint=PICKLE_HINT))
+        raise BackendMismatch("pickle", reason, hint=PICKLE_HINT)
 
 
 class Ticket(weakref.ref[Block]):

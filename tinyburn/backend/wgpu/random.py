@@ -14,7 +14,7 @@ import re
 from dataclasses import astuple
 from functools import cache
 
-from tinyburn.tensor.distribution import AnyDistribution
+from tinyburn.base.distribution import AnyDistribution
 
 from ..strided import StridedArray
 from .commands import Kernel

@@ -11,8 +11,8 @@ import math
 from functools import cache
 from typing import Any, NamedTuple
 
-from tinyburn.tensor.dtype import DType
-from tinyburn.tensor.shape import num_elements, reduced_shape
+from tinyburn.base.dtype import DType
+from tinyburn.base.shape import num_elements, reduced_shape
 
 from ..interface import Dims
 from ..strided import StridedArray

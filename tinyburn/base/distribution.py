@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from .errors import ConfigError, explain
+from .errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Normal:
 
     def __post_init__(self) -> None:
         if not self.std >= 0:
-            raise ConfigError(explain(repr(self), ["a standard deviation is not negative"]))
+            raise ConfigError(repr(self), "a standard deviation is not negative")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Uniform:
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
-            raise ConfigError(explain(repr(self), ["low is above high"]))
+            raise ConfigError(repr(self), "low is above high")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Bernoulli:
 
     def __post_init__(self) -> None:
         if not 0 <= self.probability <= 1:
-            raise ConfigError(explain(repr(self), ["a probability lies from 0 to 1"]))
+            raise ConfigError(repr(self), "a probability lies from 0 to 1")
 
 
 AnyDistribution: TypeAlias = Normal | Uniform | Bernoulli

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from .errors import DTypeMismatch, explain
+from .errors import DTypeMismatch
 
 
 class Float:
@@ -59,4 +59,4 @@ def to_dtype(name: str) -> DType:
     if isinstance(name, str) and name in DType.__members__.values():
         return DType(name)
     known = ", ".join(DType)
-    raise DTypeMismatch(explain(f"dtype {name!r}", ["tinyburn has no such dtype"], hint=f"use one of {known}"))
+    raise DTypeMismatch(f"dtype {name!r}", "tinyburn has no such dtype", hint=f"use one of {known}")

@@ -7,7 +7,7 @@ from math import prod
 from operator import index
 from typing import Literal, TypeAlias
 
-from .errors import ShapeError, explain
+from .errors import ShapeError
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -19,6 +19,11 @@ D5 = Literal[5]
 D6 = Literal[6]
 
 MAX_RANK = 6
+
+
+def is_count(value: object) -> bool:
+    """Whether something is a whole number of 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def num_elements(shape: Sequence[int]) -> int:
@@ -67,17 +72,17 @@ def normalize_dim(op: str, dim: int, shape: Shape) -> int:
     rank = len(shape)
     if isinstance(dim, bool) or not hasattr(dim, "__index__") or not -rank <= index(dim) < rank:
         reason = f"dim {dim!r} does not exist in a tensor of rank {rank}"
-        raise ShapeError(explain(op, [reason], given={"shape": shape}, hint=f"use a dim from {-rank} to {rank - 1}"))
+        raise ShapeError(op, reason, given={"shape": shape}, hint=f"use a dim from {-rank} to {rank - 1}")
     return index(dim) % rank
 
 
 def normalize_dims(op: str, dims: Sequence[int], shape: Shape) -> tuple[int, ...]:
     """Like `normalize_dim` for several dims, which must differ."""
     if not isinstance(dims, tuple | list):
-        raise ShapeError(explain(op, [f"{dims!r} is not a tuple of dims"], hint="write (0,) for one dim"))
+        raise ShapeError(op, f"{dims!r} is not a tuple of dims", hint="write (0,) for one dim")
     found = tuple(normalize_dim(op, dim, shape) for dim in dims)
     if len(set(found)) != len(found):
-        raise ShapeError(explain(op, [f"a dim is named twice in {tuple(dims)}"], given={"shape": shape}))
+        raise ShapeError(op, f"a dim is named twice in {tuple(dims)}", given={"shape": shape})
     return found
 
 
@@ -113,7 +118,7 @@ def whole_numbers(op: str, shape: Sequence[int]) -> Shape:
         return tuple([index(size) for size in shape])
     except TypeError:
         reason = f"{shape!r} is not a tuple of whole numbers"
-        raise ShapeError(explain(op, [reason], hint="write (3,) for one dim of size 3")) from None
+        raise ShapeError(op, reason, hint="write (3,) for one dim of size 3") from None
 
 
 def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
@@ -134,5 +139,5 @@ def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
     if not 1 <= len(sizes) <= MAX_RANK:
         reasons.append(f"the rank {len(sizes)} is not from 1 to {MAX_RANK}")
     if reasons:
-        raise ShapeError(explain(op, reasons, given={"from": old, "to": sizes}))
+        raise ShapeError(op, reasons, given={"from": old, "to": sizes})
     return tuple(total // known if size == -1 else size for size in sizes)
