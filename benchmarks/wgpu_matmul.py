@@ -89,8 +89,16 @@ from tinyburn import Tensor, Wgpu
 from tinyburn.backend.wgpu.adapter import find_adapter
 from tinyburn.backend.wgpu.commands import Kernel
 from tinyburn.backend.wgpu.gpu import Gpu, open_gpu
-from tinyburn.backend.wgpu.matmul import NAIVE, PARAMS, Tiling, choose_tiling, dispatches, params
-from tinyburn.backend.wgpu.matmul_text import matmul_source, naive_source
+from tinyburn.backend.wgpu.matmul import (
+    NAIVE,
+    PARAMS,
+    Tiling,
+    choose_tiling,
+    dispatches,
+    matmul_source,
+    naive_source,
+    params,
+)
 from tinyburn.base.text import table
 
 NAME = "wgpu_matmul"

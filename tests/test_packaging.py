@@ -25,7 +25,7 @@ CI = (PROJECT / ".ci" / "run").read_text(encoding="utf-8")
 METADATA = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA_NAMES = {"graphviz": "python-graphviz", "matplotlib": "matplotlib-base"}
 ONLY_ON_PYPI = {"graphviz-pure", "wgpu"}
-SOURCES = {".py", ".md", ".toml", ".yml", ".cfg", ".ipynb", ".txt", ""}
+SOURCES = {".py", ".wgsl", ".md", ".toml", ".yml", ".cfg", ".ipynb", ".txt", ""}
 
 
 def wanted(lines: list[str]) -> dict[str, str]:

@@ -105,6 +105,8 @@ _UNARY: dict[str, Any] = {
     "exp": np.exp,
     "sin": np.sin,
     "cos": np.cos,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
     "tanh": np.tanh,
     "erf": np.vectorize(math.erf, otypes=[float]),
     "floor": np.floor,

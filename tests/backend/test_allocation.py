@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import const
 from tinyburn import Device, Distribution, DType, NdArray, Tensor
-from tinyburn.backend.operations import OPERATIONS, composed_by
+from tinyburn.backend.operations import OPERATIONS
 
 SIDE = 300
 SLACK = 12_000
@@ -79,7 +79,7 @@ def _call(name: str, a: Any, b: Any) -> Callable[[], Any]:
     return lambda: getattr(NdArray, name)(*operands, *NUMBERS.get(name, ()))
 
 
-NATIVE = [name for name in OPERATIONS if not composed_by(NdArray, name)]
+NATIVE = [name for name in OPERATIONS if not NdArray.composes(name)]
 
 
 @pytest.mark.parametrize("name", [name for name in NATIVE if name not in EXCEPTIONS])

@@ -24,7 +24,7 @@ from tinyburn import Autodiff, BackendUnavailable, Distribution, NdArray, OutOfM
 from tinyburn.backend.cuda import Cuda, find
 from tinyburn.backend.cuda.kernels import KERNELS
 from tinyburn.backend.cuda.random import DRAWS, Generator
-from tinyburn.backend.operations import OPERATIONS, composed_by
+from tinyburn.backend.operations import OPERATIONS
 
 WHY_NOT = Cuda.why_unavailable()
 needs_gpu = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -44,8 +44,8 @@ def test_cuda_can_be_decorated_before_cupy_is_loaded() -> None:
 
 
 def test_cuda_has_its_own_form_of_just_what_ndarray_has() -> None:
-    assert [name for name in OPERATIONS if composed_by(Cuda, name)] == [
-        name for name in OPERATIONS if composed_by(NdArray, name)
+    assert [name for name in OPERATIONS if Cuda.composes(name)] == [
+        name for name in OPERATIONS if NdArray.composes(name)
     ]
 
 

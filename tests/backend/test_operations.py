@@ -13,14 +13,9 @@ from tests.backend.table import FLOAT_ROWS, ROWS, Row
 from tests.support import BASES, TOLERANCE, VALUE_BACKENDS, UnderTest, assert_close, params
 from tinyburn import Autodiff, Device, Traced
 from tinyburn.backend import Backend
-from tinyburn.backend.operations import OPERATIONS, composed_by
+from tinyburn.backend.operations import OPERATIONS
 
-BOOL_RESULTS = {
-    *("equal", "not_equal", "greater", "greater_equal", "lower", "lower_equal"),
-    *("is_nan", "is_inf", "bool_not", "any", "all"),
-}
-DTYPE_ARGUMENT = {"cast": 1, "argmax": 2, "argmin": 2}
-VIEWS = ("permute", "expand", "slice")
+VIEWS = [name for name, operation in OPERATIONS.items() if operation.view == "always"]
 
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
@@ -39,11 +34,12 @@ def every_row(backends: list[UnderTest], rows: list[Row] = ROWS) -> pytest.MarkD
 
 
 def dtype_of_result(row: Row, device: Device[Any]) -> str:
-    """No operation changes the dtype but comparisons, and those that are told to."""
-    if row.name in BOOL_RESULTS:
+    """What the declaration says: like the first tensor, truth values, or the dtype that is asked for."""
+    operation = OPERATIONS[row.name]
+    if operation.result == "bool":
         return "bool"
-    if row.name in DTYPE_ARGUMENT:
-        return str(row.args[DTYPE_ARGUMENT[row.name]])
+    if operation.result in ("index", "dtype"):
+        return str(row.args[operation.parameters.index("dtype")])
     first = next(argument for argument in row.args if isinstance(argument, np.ndarray))
     return dtype_on(device, first)
 
@@ -168,7 +164,7 @@ def test_shapes_alone_write_the_same_log(under_test: UnderTest, row: Row, layout
 def test_backends_compose_what_the_interface_composes(base: UnderTest, name: str) -> None:
     """So a gradient that is right on one is right on all, and shapes alone write the log of every backend."""
     for backend in (base.backend, base.shapes_alone().backend):
-        assert composed_by(backend, name) is composed_by(Backend, name)
+        assert backend.composes(name) is Backend.composes(name)
 
 
 @every_row(BASES)

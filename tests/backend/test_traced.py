@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support import UnderTest
 from tinyburn import Module, NdArray, Tensor, Traced
-from tinyburn.backend.log import Category, Kind
+from tinyburn.backend.log import FORMATS, Category, Kind
 
 
 def log_of_a_product(device: Any) -> Any:
@@ -20,21 +20,22 @@ def log_of_a_product(device: Any) -> Any:
 
 def test_the_log_of_a_small_program() -> None:
     log = log_of_a_product(Traced[NdArray].device(float_dtype="float64"))
-    names = {name: place for place, name in enumerate(log.names)}
+    names = {name: number for number, name in enumerate(log.names)}
     outside, forward = names[""], names["forward"]
+    number = FORMATS.index("float64")
     assert log.events == [
         (Kind.OP, names["full"], outside, forward),
-        (Kind.ALLOC, 0, 48, Category.INPUT),
+        (Kind.ALLOC, 0, 48, Category.INPUT, number),
         (Kind.OP, names["full"], outside, forward),
-        (Kind.ALLOC, 1, 16, Category.INPUT),
+        (Kind.ALLOC, 1, 16, Category.INPUT, number),
         (Kind.OP, names["mul"], outside, forward, 0, 1),
-        (Kind.ALLOC, 2, 48, Category.TEMPORARY),
+        (Kind.ALLOC, 2, 48, Category.TEMPORARY, number),
         (Kind.OP, names["permute"], outside, forward, 2),  # a view: nothing is allocated
         (Kind.FREE, 0),
         (Kind.OP, names["reshape"], outside, forward, 2),  # of a permuted tensor: a copy
-        (Kind.ALLOC, 3, 48, Category.TEMPORARY),
+        (Kind.ALLOC, 3, 48, Category.TEMPORARY, number),
         (Kind.OP, names["add"], outside, forward, 3),
-        (Kind.ALLOC, 4, 48, Category.TEMPORARY),
+        (Kind.ALLOC, 4, 48, Category.TEMPORARY, number),
         (Kind.FREE, 3),
         (Kind.FREE, 2),
         (Kind.FREE, 4),
@@ -81,3 +82,14 @@ def test_a_default_is_an_event_for_each_part(base: UnderTest) -> None:
     operations = [device.log.names[event[1]] for event in device.log.events if event[0] == Kind.OP]
     assert "var" not in operations
     assert {"mean_dims", "sub"} <= set(operations)
+
+
+def test_the_log_knows_the_dtype_of_each_buffer(base: UnderTest) -> None:
+    """What an operation's name does not tell: an integer tensor was counted as floats."""
+    device: Any = base.inside(Traced).device()
+    x = Tensor.ones((2,), device)
+    Tensor.arange(0, 3, device)
+    (x * 3.0).int()
+    _ = x > 0.0
+    found = [FORMATS[event[4]] for event in device.log.events if event[0] == Kind.ALLOC]
+    assert found == [base.float_dtype, base.int_dtype, base.float_dtype, base.int_dtype, "bool"]

@@ -9,7 +9,8 @@ import pytest
 
 from tests.memory.jobs import JOBS, AnyTensor, Mlp, train_mlp
 from tinyburn import Autodiff, Device, Distribution, NdArray, Param, Tensor, activation, nn, optim
-from tinyburn.backend import Category, EventLog, Kind
+from tinyburn.backend import Category, Kind
+from tinyburn.backend.log import EventLog
 from tinyburn.memory import measure
 from tinyburn.memory.measure import find_log, traced_device
 from tinyburn.memory.timeline import walk

@@ -12,9 +12,10 @@ import pytest
 from tests.memory.jobs import JOBS, AnyTensor, Mlp, attention, named_training_step, segmented_mlp, train_mlp
 from tinyburn import Autodiff, BalancedCheckpointing, Device, Module, NdArray, Param, Tensor, TinyburnError, nn, optim
 from tinyburn import activation as act
-from tinyburn.autodiff.graph import WatchedNode
-from tinyburn.backend import Category, EventLog
-from tinyburn.backend.log import Buffer
+from tinyburn.autodiff.nodes import WatchedNode
+from tinyburn.autodiff.recipes import sources_of
+from tinyburn.backend import Category
+from tinyburn.backend.log import Buffer, EventLog
 from tinyburn.memory import Holder, JobError, holders_at_peak, measure, plan
 from tinyburn.memory.holders import open_savers, read_holders
 from tinyburn.memory.measure import find_log, traced_device
@@ -141,7 +142,8 @@ def saves_of_the_graph(log: EventLog) -> list[tuple[int, str, str, str]]:
     found = []
     for node in [x for x in gc.get_objects() if isinstance(x, WatchedNode)]:
         for _, rule, saved in node.edges or ():
-            for operand, primitive in rule.buffers(saved):
+            kept = [(operand, source) for operand, value in rule.tensors(saved) for source in sources_of([value])]
+            for operand, primitive in kept:
                 if primitive.buffer.log is log:
                     found.append((primitive.buffer.id, node.op, operand, node.path))
     return found

@@ -12,7 +12,7 @@ import pytest
 from tests.memory.allocator import Counter, count
 from tests.memory.jobs import JOBS, Mlp
 from tinyburn import Autodiff, BalancedCheckpointing, Device, NdArray, Tensor, activation, nn, optim
-from tinyburn.backend import EventLog
+from tinyburn.backend.log import EventLog
 from tinyburn.memory.measure import find_log, read_report, traced_device
 from tinyburn.memory.timeline import walk
 

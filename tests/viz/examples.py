@@ -69,7 +69,7 @@ def tangle(operations: int, seed: int = 0) -> Example:
 
     chance = random.Random(seed)
     device = new_device()
-    pool = [Tensor.full((2, 3), 0.1 * (place + 1), device).require_grad() for place in range(operations // 5)]
+    pool = [Tensor.full((2, 3), 0.1 * (index + 1), device).require_grad() for index in range(operations // 5)]
     for _ in range(operations):
         a, b = chance.choice(pool[-30:]), chance.choice(pool)
         pool.append(chance.choice([lambda a, b: a + b, lambda a, b: a * b * 0.1, lambda a, b: a.tanh() - b])(a, b))
@@ -86,8 +86,8 @@ def columns(picture: Picture, *headings: str) -> list[tuple[str, ...]]:
     lines = picture.text.split("\n\n")[0].splitlines()
     width = max(map(len, lines)) + 2
     padded = [line.ljust(width) for line in lines]
-    blank = [all(line[place] == " " for line in padded) for place in range(width)]
-    starts = [0, *[place for place in range(2, width) if blank[place - 1] and blank[place - 2] and not blank[place]]]
+    blank = [all(line[at] == " " for line in padded) for at in range(width)]
+    starts = [0, *[at for at in range(2, width) if blank[at - 1] and blank[at - 2] and not blank[at]]]
     rows = [[line[start:end].strip() for start, end in pairwise([*starts, width])] for line in padded]
-    places = [rows[0].index(heading) for heading in headings]
-    return [tuple(row[place] for place in places) for row in rows[1:]]
+    wanted = [rows[0].index(heading) for heading in headings]
+    return [tuple(row[column] for column in wanted) for row in rows[1:]]

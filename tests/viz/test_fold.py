@@ -33,7 +33,7 @@ def test_every_item_is_in_one_box_and_operands_come_first(name: str, limit: int)
     drawn = fold(graph, limit)
     held = [number for box in drawn.boxes for number in (*box.items, *box.leaves)]
     assert sorted(held) == list(range(len(graph.items)))
-    assert all(drawn.box_of[number] == place for place, box in enumerate(drawn.boxes) for number in box.items)
+    assert all(drawn.box_of[number] == index for index, box in enumerate(drawn.boxes) for number in box.items)
     assert all(start < end for start, end in drawn.edges)
     needed = {
         (drawn.box_of[parent], drawn.box_of[number])

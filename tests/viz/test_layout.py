@@ -13,14 +13,14 @@ import pytest
 from tests.viz.examples import mlp, normalize_batch, training_step
 from tinyburn import viz
 from tinyburn.viz import layout
-from tinyburn.viz.places import Edge, Layout, Size
+from tinyburn.viz.layout import Edge, Layout, Size
 
 GRAPHS: dict[str, tuple[list[Size], list[Edge]]] = {
     "one box": ([(100, 40)], []),
     "a chain": ([(100, 40), (60, 40), (140, 60)], [(0, 1), (1, 2)]),
     "a diamond": ([(100, 40)] * 4, [(0, 1), (0, 2), (1, 3), (2, 3)]),
     "a shortcut": ([(150, 40)] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (1, 4)]),
-    "many into one": ([(90, 40)] * 7, [(place, 6) for place in range(6)]),
+    "many into one": ([(90, 40)] * 7, [(box, 6) for box in range(6)]),
     "two parts": ([(90, 40)] * 4, [(0, 1), (2, 3)]),
     "heights": ([(90, 40), (90, 120), (90, 40), (90, 40)], [(0, 2), (1, 2), (2, 3), (0, 3)]),
 }
@@ -78,21 +78,21 @@ def check(made: Layout, sizes: list[Size], edges: list[Edge]) -> None:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_boxes_stand_apart_and_lines_go_around_them(name: str, engine: str) -> None:
     sizes, edges = GRAPHS[name]
-    check(layout.place(sizes, edges), sizes, edges)
+    check(layout.arrange(sizes, edges), sizes, edges)
 
 
 @pytest.mark.parametrize("example", [training_step, normalize_batch, mlp])
 def test_the_examples_are_laid_out_without_a_collision(example: Any, engine: str, monkeypatch: Any) -> None:
     """Checks what `graph` asks for, since it knows the real sizes of the boxes."""
     module = importlib.import_module("tinyburn.viz.graph")  # the attribute `viz.graph` is the function
-    place = layout.place
+    arrange = layout.arrange
 
     def checked(sizes: Any, edges: Any, *more: Any) -> Layout:
-        made = place(sizes, edges, *more)
+        made = arrange(sizes, edges, *more)
         check(made, list(sizes), list(edges))
         return made
 
-    monkeypatch.setattr(module, "place", checked)
+    monkeypatch.setattr(module, "arrange", checked)
     root, names = example()
     assert viz.graph(root, **names).svg
 
@@ -111,7 +111,7 @@ def test_without_the_program_a_picture_says_the_same(monkeypatch: pytest.MonkeyP
 def test_a_program_that_does_not_work_is_not_needed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "find_program", lambda: broken)
     sizes, edges = GRAPHS["a diamond"]
-    check(layout.place(sizes, edges), sizes, edges)
+    check(layout.arrange(sizes, edges), sizes, edges)
 
 
 def test_no_program_runs_at_import() -> None:

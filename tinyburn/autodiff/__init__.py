@@ -1,9 +1,13 @@
-"""Autodiff: a backend around another that records what the backward pass needs, and runs it on the inside."""
+"""Autodiff: a backend around another that records what the backward pass needs, and runs it on the inside.
 
-from .checkpoint import checkpoint
-from .decorator import Autodiff
-from .gradients import Gradients
-from .graph import Node
-from .strategy import BalancedCheckpointing, NoCheckpointing
+Here is all that knows the graph: the rules, what the forward pass records, and the walk back. What a tensor may ask of
+it is declared below, in `backend.decorator.Differentiable`.
+"""
+
+from tinyburn.tensor.gradients import Gradients
+
+from .checkpointing import BalancedCheckpointing, NoCheckpointing, checkpoint
+from .nodes import Node
+from .recording import Autodiff
 
 __all__ = ["Autodiff", "BalancedCheckpointing", "Gradients", "NoCheckpointing", "Node", "checkpoint"]

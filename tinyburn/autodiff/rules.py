@@ -18,14 +18,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from inspect import signature
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
-from tinyburn.backend.interface import size_of
-from tinyburn.base.shape import Shape
+from tinyburn.activation import sigmoid
+from tinyburn.backend.interface import Array
+from tinyburn.backend.operations import OPERATIONS, Operation
+from tinyburn.base.shape import Shape, size_of
 from tinyburn.tensor import Tensor
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
-Rule: TypeAlias = Callable[..., AnyTensor]
+Derivative: TypeAlias = Callable[..., AnyTensor]
+
+
+# Three operations that only rules need, and no user
+
+
+def multiply_no_nan(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
+    """``g * b``, but 0 wherever ``g`` is 0, even if ``b`` is inf or NaN: a gradient of 0 stays 0."""
+    return g._ask("multiply_no_nan", b)
+
+
+def scaled_mul(g: AnyTensor, b: AnyTensor, scale: float) -> AnyTensor:
+    """``g * b * scale`` without memory for the first product."""
+    return g._ask("scaled_mul", b, scale)
+
+
+def relu_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``g`` where ``out``, the result of a relu, is above 0, else 0; without memory for a mask."""
+    return g._ask("relu_backward", out)
+
+
+# What does not fit into a line
 
 
 def _zeros(shape: Shape, g: AnyTensor) -> AnyTensor:
@@ -38,11 +63,16 @@ def _spread(g: AnyTensor, shape: Shape) -> AnyTensor:
     return g.unsqueeze(len(shape)).expand(shape)
 
 
+def _second_factor(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """``a * g``, where a gradient of 0 stays 0 even if ``a`` is inf or NaN."""
+    return multiply_no_nan(a, g).mask_fill(g == 0, 0)
+
+
 def _over(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
     """``g / b``, where a gradient of 0 stays 0 even if ``b`` is 0."""
     if isinstance(b, Tensor):
-        return g.multiply_no_nan(1.0 / b)
-    return g / b if b else g.multiply_no_nan(math.copysign(math.inf, b))
+        return multiply_no_nan(g, 1.0 / b)
+    return g / b if b else multiply_no_nan(g, math.copysign(math.inf, b))
 
 
 def _power(g: AnyTensor, a: AnyTensor, exponent: float) -> AnyTensor:
@@ -51,20 +81,20 @@ def _power(g: AnyTensor, a: AnyTensor, exponent: float) -> AnyTensor:
         return _zeros(g.shape, g)
     power = a if exponent == 2 else a ** (exponent - 1)
     if exponent in (1, 2):
-        return g.scaled_mul(power, exponent)
-    return g.multiply_no_nan(power * exponent)
+        return scaled_mul(g, power, exponent)
+    return multiply_no_nan(g, power * exponent)
 
 
 def _base(g: AnyTensor, a: AnyTensor, b: AnyTensor | float) -> AnyTensor:
     """``g * b * a ** (b - 1)``, with slope 0 where the exponent is 0."""
-    return g.multiply_no_nan(b.multiply_no_nan(a ** (b - 1.0))) if isinstance(b, Tensor) else _power(g, a, b)
+    return multiply_no_nan(g, multiply_no_nan(b, a ** (b - 1.0))) if isinstance(b, Tensor) else _power(g, a, b)
 
 
 def _exponent(g: AnyTensor, a: AnyTensor | float, out: AnyTensor) -> AnyTensor:
     """``g * out * log(a)``, with slope 0 at base 0, where the power is 0 all around."""
     if not isinstance(a, Tensor):
         return g * out * (math.log(a) if a > 0 else 0.0 if a == 0 else math.nan)
-    return g.multiply_no_nan(out.multiply_no_nan(a.mask_fill(a == 0, 1.0).log()))
+    return multiply_no_nan(g, multiply_no_nan(out, a.mask_fill(a == 0, 1.0).log()))
 
 
 def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTensor:
@@ -88,13 +118,13 @@ def _std(g: AnyTensor, a: AnyTensor, out: AnyTensor, dim: int, correction: int) 
     """``(a - mean) / ((n - correction) * std)``, and 0 for an element at the mean, also where std is 0."""
     shifted = a - a.narrow(dim, 0, 1)  # as in the forward, so that a constant is exactly at its mean
     centred = shifted - shifted.mean_dim(dim)
-    return g * centred.multiply_no_nan(1.0 / (out * float(a.shape[dim] - correction)))
+    return g * multiply_no_nan(centred, 1.0 / (out * float(a.shape[dim] - correction)))
 
 
 def _norm(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
     """``a / norm``, and 0 for an element that is 0, also where the norm is 0."""
     ones = (1,) * a.rank
-    return g.reshape(ones) * a.multiply_no_nan(1.0 / out.reshape(ones))
+    return g.reshape(ones) * multiply_no_nan(a, 1.0 / out.reshape(ones))
 
 
 def _without(g: AnyTensor, parts: tuple[slice, ...]) -> AnyTensor:
@@ -110,20 +140,20 @@ def _unpermute(g: AnyTensor, axes: tuple[int, ...]) -> AnyTensor:
 
 
 # fmt: off
-RULES: dict[str, tuple[Rule | None, ...]] = {
+RULES: dict[str, tuple[Derivative | None, ...]] = {
     # two operands
     "add":             (lambda g: g,                                  lambda g: g),
     "sub":             (lambda g: g,                                  lambda g: -g),
-    "mul":             (lambda g, b: g.multiply_no_nan(b),            lambda g, a: g.multiply_no_nan(a)),
-    "div":             (_over,                                        lambda g, b, out: g.multiply_no_nan(-(out / b))),
+    "mul":             (lambda g, b: multiply_no_nan(g, b),           lambda g, a: multiply_no_nan(g, a)),
+    "div":             (_over,                                        lambda g, b, out: multiply_no_nan(g, -(out / b))),
     "remainder":       (lambda g: g,                                  lambda g, a, b: -g * (a / b).floor()),
     "powf":            (_base,                                        _exponent),
     "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
-    "multiply_no_nan": (lambda g, b: g.multiply_no_nan(b),            lambda g, a: a.multiply_no_nan(g).mask_fill(g == 0, 0)),  # noqa: E501
-    "scaled_mul":      (lambda g, b, scale: g.scaled_mul(b, scale),   lambda g, a, scale: g.scaled_mul(a, scale)),
+    "multiply_no_nan": (lambda g, b: multiply_no_nan(g, b),           _second_factor),
+    "scaled_mul":      (lambda g, b, scale: scaled_mul(g, b, scale),  lambda g, a, scale: scaled_mul(g, a, scale)),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: g * a.sign(),),
@@ -131,20 +161,22 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "floor":           (lambda g: _zeros(g.shape, g),),
     "ceil":            (lambda g: _zeros(g.shape, g),),
     "round":           (lambda g: _zeros(g.shape, g),),
-    "exp":             (lambda g, out: g.multiply_no_nan(out),),
+    "exp":             (lambda g, out: multiply_no_nan(g, out),),
     "log":             (lambda g, a: _over(g, a),),
     "log1p":           (lambda g, a: _over(g, a + 1.0),),
-    "sqrt":            (lambda g, out: g.multiply_no_nan(0.5 / out),),
+    "sqrt":            (lambda g, out: multiply_no_nan(g, 0.5 / out),),
     "sin":             (lambda g, a: g * a.cos(),),
     "cos":             (lambda g, a: -g * a.sin(),),
+    "sinh":            (lambda g, a: g * a.cosh(),),
+    "cosh":            (lambda g, a: g * a.sinh(),),
     "tanh":            (lambda g, out: g * (1.0 - out * out),),
     "erf":             (lambda g, a: g * (-a * a).exp() * (2 / math.sqrt(math.pi)),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
     "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
-    "relu":            (lambda g, out: g.relu_backward(out),),
-    "relu_backward":   (lambda g, out: g.relu_backward(out), None),
+    "relu":            (lambda g, out: relu_backward(g, out),),
+    "relu_backward":   (lambda g, out: relu_backward(g, out), None),
     "sigmoid":         (lambda g, out: g * (out * (1.0 - out)),),
-    "softplus":        (lambda g, a: g * a._new(a.backend.sigmoid(a.primitive)),),
+    "softplus":        (lambda g, a: g * sigmoid(a),),
     "softmax":         (lambda g, out, dim: (g - (g * out).sum_dim(dim)) * out,),
     "log_softmax":     (lambda g, out, dim: g - out.exp() * g.sum_dim(dim),),
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
@@ -172,8 +204,68 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
 }
 # fmt: on
 
-WITHOUT_GRADIENT = {
-    *("equal", "not_equal", "greater", "greater_equal", "lower", "lower_equal"),
-    *("is_nan", "is_inf", "bool_not", "argmax", "argmin"),
-}
-"""Operations whose results are truth values or places: constants for autodiff."""
+
+Saved: TypeAlias = tuple[Any, ...]
+_NUMBERS = (float, int)  # what may stand in place of an operand
+
+
+class Rule:
+    """One derivative of the table, and how to get what it names.
+
+    Attributes:
+        names: what it saves, in order; the shape and dtype of its own operand need no saving, the node has them.
+        save: picks that out of the operation's arguments, followed by its result.
+    """
+
+    __slots__ = ("_derivative", "_own", "_tensors", "names", "save")
+
+    def __init__(self, operation: Operation, at: int, derivative: Derivative) -> None:
+        self._derivative = derivative
+        parameters = (*operation.parameters, "out")
+        known = {f"{operation.parameters[at]}_shape": _shape, f"{operation.parameters[at]}_dtype": _dtype}
+        asked = tuple(signature(derivative).parameters)[1:]
+        self._own = tuple(known[name] for name in asked if name in known)
+        self.names = asked[len(self._own) :]
+        unknown = [name for name in self.names if name not in parameters]
+        if unknown:
+            offered = (*known, *parameters)
+            raise TypeError(f"a rule of {operation.name} asks for {unknown}; it has {offered}, in this order")
+        self.save = _picker([parameters.index(name) for name in self.names])
+        tensors = {*(operation.parameters[tensor] for tensor in operation.tensors), "out"}
+        self._tensors = tuple(name in tensors for name in self.names)
+
+    def tensors(self, saved: Saved) -> list[tuple[str, Array]]:
+        """What the saved keep alive, which is what costs memory, with the names of the operands."""
+        rows = zip(self.names, self._tensors, saved, strict=True)
+        return [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in _NUMBERS]
+
+    def gradient(self, g: AnyTensor, saved: Saved, parent: Any) -> AnyTensor:
+        """The gradient of the operand whose node is ``parent``."""
+        if not (saved or self._own):
+            return self._derivative(g)
+        arguments = [read(parent) for read in self._own] if self._own else []
+        for value, is_tensor in zip(saved, self._tensors):  # noqa: B905  # equally long by construction
+            arguments.append(Tensor(value, g.device) if is_tensor and type(value) not in _NUMBERS else value)
+        return self._derivative(g, *arguments)
+
+
+_shape = attrgetter("shape")
+_dtype = attrgetter("dtype.name")
+
+
+def _picker(wanted: list[int]) -> Callable[[list[Any]], Saved]:
+    """A fast ``lambda values: tuple(values[at] for at in wanted)``."""
+    if not wanted:
+        return lambda values: ()
+    if len(wanted) == 1:
+        (only,) = wanted
+        return lambda values: (values[only],)
+    return itemgetter(*wanted)
+
+
+def rules_of(name: str) -> list[tuple[int, Rule]]:
+    """The rules of an operation, each with the position of its operand; empty if it has none."""
+    operation = OPERATIONS[name]
+    derivatives = RULES.get(name, ())
+    pairs = zip(operation.tensors, derivatives, strict=True) if derivatives else ()
+    return [(at, Rule(operation, at, derivative)) for at, derivative in pairs if derivative is not None]

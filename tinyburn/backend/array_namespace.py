@@ -8,6 +8,7 @@ The standard has no word for the layout in memory, which our promises are about,
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,42 +16,15 @@ import numpy as np
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape
 
-from .defaults import Backend
-from .interface import Array, Dims, Number, Parts
+from .interface import Array, Backend, Dims, Number, Operand, Parts
+from .operations import OPERATIONS, called
 
-ELEMENTWISE = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "div": "divide",
-    "remainder": "remainder",
-    "powf": "pow",
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "equal": "equal",
-    "not_equal": "not_equal",
-    "greater": "greater",
-    "greater_equal": "greater_equal",
-    "lower": "less",
-    "lower_equal": "less_equal",
-    "neg": "negative",
-    "abs": "abs",
-    "sign": "sign",
-    "exp": "exp",
-    "log": "log",
-    "log1p": "log1p",
-    "sqrt": "sqrt",
-    "sin": "sin",
-    "cos": "cos",
-    "tanh": "tanh",
-    "floor": "floor",
-    "ceil": "ceil",
-    "round": "round",
-    "is_nan": "isnan",
-    "is_inf": "isinf",
-    "bool_not": "logical_not",
+STANDARD = {
+    **{"sub": "subtract", "mul": "multiply", "div": "divide", "powf": "pow", "neg": "negative"},
+    **{"lower": "less", "lower_equal": "less_equal"},
+    **{"is_nan": "isnan", "is_inf": "isinf", "bool_not": "logical_not"},
 }
-"""Our name of an operation, and the standard's."""
+"""Elementwise operations that have another name in the standard: ours, and the standard's."""
 
 FORMATS = {member: np.dtype(member.value) for member in DType}
 """NumPy's object for each dtype, which is CuPy's too. To look it up by its name takes longer than to make zeros."""
@@ -59,8 +33,8 @@ FORMATS = {member: np.dtype(member.value) for member in DType}
 class ArrayNamespace(Backend):
     """The base of a backend whose primitives are arrays of the standard. A subclass names the module in ``xp``.
 
-    The operations of the table become methods when the subclass is made, through its `_elementwise`. What the
-    subclass defines itself is left alone.
+    Its elementwise operations become methods when the subclass is made, by their names in the standard and through
+    `_elementwise`. What the subclass defines itself is left alone.
     """
 
     xp: ClassVar[Any]
@@ -68,15 +42,18 @@ class ArrayNamespace(Backend):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name, standard in ELEMENTWISE.items():
-            if getattr(cls, name) is getattr(Backend, name):
-                setattr(cls, name, staticmethod(cls._elementwise(standard)))
+        for operation in OPERATIONS.values():
+            name = operation.name
+            if operation.elementwise and not operation.is_default and getattr(cls, name) is getattr(Backend, name):
+                setattr(cls, name, staticmethod(cls._elementwise(name)))
+            mine = vars(cls).get(name)
+            if isinstance(mine, staticmethod) and mine.__func__.__name__ != name:
+                called(f"{cls.__name__}.{name}", mine.__func__)
 
     @classmethod
-    def _elementwise(cls, standard: str) -> Callable[..., Array]:
+    def _elementwise(cls, name: str) -> Callable[..., Array]:
         """A function of one or two arrays whose result is row-major, whatever the layout of the operands."""
-        function: Callable[..., Array] = getattr(cls.xp, standard)
-        return function
+        return lambda *operands: getattr(cls.xp, STANDARD.get(name, name))(*operands)
 
     # Layout
 
@@ -131,7 +108,7 @@ class ArrayNamespace(Backend):
 
     @classmethod
     def argmax(cls, a: Array, dim: int, dtype: DType) -> Array:
-        # Places are counted in int64; for another dtype there is a second buffer for a moment.
+        # An index is an int64; for another dtype there is a second buffer for a moment.
         return cls.cast(cls.xp.argmax(a, axis=dim, keepdims=True), dtype)
 
     @classmethod
@@ -169,3 +146,53 @@ class ArrayNamespace(Backend):
     @classmethod
     def select(cls, a: Array, dim: int, indices: Array) -> Array:
         return cls.xp.take(a, indices, axis=dim)
+
+
+# Calling NumPy, and CuPy where it uses NumPy, without NumPy's warnings
+
+
+def _ignoring_errors() -> tuple[ContextVar[Any], Any]:
+    """The variable in which NumPy keeps what to do about inf and NaN, and its value for doing nothing."""
+    np.seterr(all="ignore")
+    ((variable, value),) = copy_context().items()
+    return variable, value
+
+
+# inf and NaN are values here, not accidents: no warning for them, whatever the caller's own setting is. An
+# ``np.errstate`` for each operation does this too, and takes longer than NumPy needs for a small sum. So the variable
+# is looked up once, in an empty context, where it is the only one, and each operation sets it and sets it back.
+_ERRORS, _IGNORED = Context().run(_ignoring_errors)
+_ignore, _restore = _ERRORS.set, _ERRORS.reset
+
+
+def quiet(function: Callable[..., Array]) -> Any:
+    """A function of arrays during which NumPy does not warn."""
+
+    def quietly(*arguments: Any) -> Array:
+        token = _ignore(_IGNORED)
+        try:
+            return function(*arguments)
+        finally:
+            _restore(token)
+
+    return called(getattr(function, "__qualname__", "quietly"), quietly)
+
+
+def rowmajor(ufunc: np.ufunc) -> Any:
+    """A ufunc whose result is always row-major; NumPy by itself would copy the layout of its operands."""
+
+    def unary(a: Array) -> Any:
+        token = _ignore(_IGNORED)
+        try:
+            return ufunc(a, order="C")
+        finally:
+            _restore(token)
+
+    def binary(a: Operand, b: Operand) -> Any:
+        token = _ignore(_IGNORED)
+        try:
+            return ufunc(a, b, order="C")
+        finally:
+            _restore(token)
+
+    return unary if ufunc.nin == 1 else binary

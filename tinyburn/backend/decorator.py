@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from tinyburn.base.dtype import DType
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
-from .defaults import Backend
 from .device import DecoratedDevice, Device
-from .interface import Array, Number
-from .operations import OPERATIONS, Operation
+from .interface import Array, Backend, Number
+from .operations import OPERATIONS, Operation, called
+
+IB = TypeVar("IB", bound=Backend, covariant=True)
 
 
 class Decorator(Backend):
@@ -28,6 +29,7 @@ class Decorator(Backend):
     inner: ClassVar[type[Backend]]
     _origin: ClassVar[type[Decorator]]
     _options: ClassVar[tuple[type[Any], ...]]
+    _made_from: ClassVar[tuple[Any, ...]]
     _classes: ClassVar[dict[Any, type[Decorator]]] = {}
 
     if not TYPE_CHECKING:
@@ -45,19 +47,26 @@ class Decorator(Backend):
             hint = "name a backend class, as in Autodiff[NdArray]"
             raise BackendMismatch(f"{cls.__name__}[...]", f"{inner!r} is not a backend", hint=hint)
         key = (cls, inner, *options)  # the classes themselves, not their names: a notebook may define a name again
-        if key not in Decorator._classes:
-            Decorator._classes[key] = cls._make_class(inner, *options)
-        return Decorator._classes[key]
+        known = Decorator._classes.get(key)
+        if known is None or known._made_from != cls._tables():
+            known = Decorator._classes[key] = cls._make_class(inner, *options)
+        return known
+
+    @classmethod
+    def _tables(cls) -> tuple[Any, ...]:
+        """What the operations are made from. A class is made anew where that has changed: a student edits the tables
+        under ``%autoreload 2``."""
+        return tuple(OPERATIONS.values())
 
     @classmethod
     def _make_class(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
         attributes = {
             "inner": inner,
-            "has_values": inner.has_values,
-            "on_host": inner.on_host,
+            **{name: getattr(inner, name) for name in ("has_values", "on_host", "widest_int")},
             "observed": cls.observed or inner.observed,
             "_origin": cls,
             "_options": options,
+            "_made_from": cls._tables(),
             "__doc__": cls.__doc__,
             **cls._attributes(*options),
         }
@@ -66,7 +75,7 @@ class Decorator(Backend):
         for operation in OPERATIONS.values():
             wrapped = made._wrap_operation(operation)
             if wrapped is not None:
-                setattr(made, operation.name, staticmethod(wrapped))
+                setattr(made, operation.name, staticmethod(called(f"{cls.__name__}.{operation.name}", wrapped)))
         decorator: type[Decorator] = made
         return decorator
 
@@ -74,6 +83,11 @@ class Decorator(Backend):
     def _attributes(cls, *options: type[Any]) -> dict[str, Any]:
         """What the options add to the class."""
         return {}
+
+    @classmethod
+    def over(cls, device: Device[Any]) -> Device[Any]:
+        """The device of this decorator around another device."""
+        return cls._class_for(device.backend).wrap_device(device)
 
     @classmethod
     def around(cls, inner: type[Backend]) -> type[Decorator]:
@@ -93,9 +107,7 @@ class Decorator(Backend):
     # Devices
 
     @classmethod
-    def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
-    ) -> Device[Any]:
+    def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
         if not hasattr(cls, "inner"):
             reason = f"{cls.__name__} is around no backend yet"
             raise BackendMismatch("device", reason, hint=f"write {cls.__name__}[NdArray].device()")
@@ -103,7 +115,7 @@ class Decorator(Backend):
 
     @classmethod
     def wrap_device(cls, inner: Device[Any]) -> Device[Any]:
-        """The same place, seen through the decorator."""
+        """The same hardware, seen through the decorator."""
         return DecoratedDevice(cls, inner)
 
     @classmethod
@@ -143,3 +155,19 @@ class Decorator(Backend):
     @classmethod
     def note(cls, a: Any, event: str, detail: str = "") -> None:
         cls.inner.note(a.primitive, event, detail)
+
+
+class Differentiable(Decorator, Generic[IB]):
+    """What the floors below `Autodiff` know of it: that there is one decorator whose tensors have gradients.
+
+    Autodiff derives from it, so ``self: Tensor[Differentiable[IB], D]`` tells a type checker which tensors have a
+    `backward`, without an import that climbs.
+    """
+
+    is_autodiff: ClassVar[bool] = True
+
+    @classmethod
+    def over(cls, device: Device[Any]) -> Device[Any]:
+        """As of any decorator. Asked of this class itself, it is that of the one that derives from it."""
+        kind = Differentiable.__subclasses__()[0] if cls is Differentiable else cls
+        return super(Differentiable, kind).over(device)

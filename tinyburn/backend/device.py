@@ -1,27 +1,25 @@
-"""A device: where tensors live, which dtypes new ones get, and the state that belongs to the place."""
+"""A device: where tensors live, which dtypes new ones get, and the state that belongs to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from tinyburn.base.dtype import DType, Float, Int
 from tinyburn.base.errors import BackendMismatch, BackendUnavailable, ConfigError, DTypeMismatch
 from tinyburn.base.shape import is_count
 
-if TYPE_CHECKING:
-    from .defaults import Backend
+from .operations import called
 
-B = TypeVar("B", bound="Backend", covariant=True)
+B = TypeVar("B", covariant=True)  # a backend: its class stands above this file
 
 
 class Device(Generic[B]):
-    """One place of one backend. Hand it to whatever makes tensors; nothing looks for a device by itself.
+    """Where tensors of one backend live. Hand it to whatever makes tensors; nothing looks for a device by itself.
 
-    Two devices are equal if their tensors can meet: same backend, same place. The dtypes are only the defaults
+    Two devices are equal if their tensors can meet: same backend, same hardware. The dtypes are only the defaults
     of new tensors.
     """
 
@@ -35,7 +33,7 @@ class Device(Generic[B]):
         self.int_dtype = int_dtype
 
     @property
-    def place(self) -> Any:
+    def identity(self) -> Any:
         """What two devices of one backend are compared by."""
         return self.name
 
@@ -47,13 +45,13 @@ class Device(Generic[B]):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Device) and self.backend is other.backend and self.place == other.place
+        return isinstance(other, Device) and self.backend is other.backend and self.identity == other.identity
 
     def __hash__(self) -> int:
         return hash((self.backend, self.name))
 
     def __copy__(self) -> Device[B]:
-        return self  # a place has no copy; a copied tensor is on the same device
+        return self  # hardware has no copy; a copied tensor is on the same device
 
     def __deepcopy__(self, _: object) -> Device[B]:
         return self
@@ -85,17 +83,12 @@ class Device(Generic[B]):
     def limit_memory(self, limit: int | None) -> None:
         """Lets the device hold at most ``limit`` bytes, cached ones included; None lifts it again.
 
-        A step that needs more raises OutOfMemory, as on a smaller GPU. It holds for the place, not for this object.
+        A step that needs more raises OutOfMemory, as on a smaller GPU. It holds for the hardware, not for this object.
         Raises BackendMismatch for a backend that has no pool of its own: there is nothing that could say no.
         """
         reason = f"{self.backend.__name__} has no memory pool: its buffers come from the system, one by one"
         hint = "limit a GPU, or plan with memory.max_batch_size(job, available_bytes)"
         raise BackendMismatch("limit_memory", reason, hint=hint)
-
-    def autodiff(self) -> Device[Any]:
-        """This device under `Autodiff`, which registers itself as the maker of it."""
-        device: Device[Any] = AUTODIFF[0](self)
-        return device
 
 
 def check_seed(seed: object) -> int:
@@ -122,10 +115,6 @@ def check_only_device(backend: str, name: str, which: object) -> None:
         raise BackendUnavailable(f"{backend}.device", reason, hint="leave the device out")
 
 
-# The layer above puts its function here, so that this one need not know it.
-AUTODIFF: list[Any] = []
-
-
 @dataclass(frozen=True)
 class MemoryUsage:
     """Bytes in Burn's words; None means not measured, which is not 0."""
@@ -137,37 +126,24 @@ class MemoryUsage:
 
 
 class DecoratedDevice(Device[B]):
-    """The device of a decorator: everything about the place is the inner device's."""
+    """The device of a decorator: whatever is asked of the hardware, the inner device answers."""
 
     def __init__(self, backend: type[B], inner: Device[Any]) -> None:
         super().__init__(backend, inner.name, inner.float_dtype, inner.int_dtype)
         self.inner = inner
 
     @property
-    def place(self) -> Any:
+    def identity(self) -> Any:
         return self.inner
 
     @property
     def description(self) -> str:
         return self.inner.description
 
-    def seed(self, seed: int) -> None:
-        self.inner.seed(seed)
 
-    def random_state(self) -> Any:
-        return self.inner.random_state()
+def _asked_of_inner(name: str) -> Any:
+    return called(f"DecoratedDevice.{name}", lambda self, *arguments: getattr(self.inner, name)(*arguments))
 
-    def set_random_state(self, state: Any) -> None:
-        self.inner.set_random_state(state)
 
-    def sync(self) -> None:
-        self.inner.sync()
-
-    def memory_usage(self) -> MemoryUsage:
-        return self.inner.memory_usage()
-
-    def memory_cleanup(self) -> None:
-        self.inner.memory_cleanup()
-
-    def limit_memory(self, limit: int | None) -> None:
-        self.inner.limit_memory(limit)
+for _name in ("seed", "random_state", "set_random_state", "sync", "memory_usage", "memory_cleanup", "limit_memory"):
+    setattr(DecoratedDevice, _name, _asked_of_inner(_name))

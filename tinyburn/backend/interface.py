@@ -7,22 +7,23 @@ and shapes that broadcast; dims are not negative; a number may stand in place of
 Three promises make every backend count alike:
 
 - a result is a new row-major buffer, and no other buffer is allocated for it, or
-- it is a view of the first operand: `permute`, `expand` and `slice` always, `reshape` if its operand is contiguous;
+- it is a view of the first operand, where the declaration says ``view``: always, or if that lies in memory as asked;
 - values never change once they are made.
 """
 
 from __future__ import annotations
 
-from math import prod
-from typing import Any, ClassVar, TypeAlias
+import math
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
-from tinyburn.base.dtype import DType
-from tinyburn.base.shape import Shape
+from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.shape import Shape, broadcast_shape, part_shape, permuted, reduced_shape, size_of
 
 from .device import Device
+from .operations import OPERATIONS, broadcast, composed, required
 
 Array: TypeAlias = Any
 """A primitive of the backend. Each has a ``shape``, a tuple of ints, and a ``dtype``, which is NumPy's everywhere."""
@@ -33,27 +34,83 @@ Dims: TypeAlias = tuple[int, ...]
 Parts: TypeAlias = tuple[slice, ...]
 
 
-class Interface:
-    """Devices, the way in and out, and what a backend can say about its primitives. `Required` adds the operations."""
+# How the shape of a result comes about: each takes the arguments of an operation
+
+
+def like_first(a: Any, *_: Any) -> Shape:
+    """That of the first operand."""
+    shape: Shape = a.shape
+    return shape
+
+
+def reduced(a: Any, dims: Any, *_: Any) -> Shape:
+    """Some dims, or one, at size 1."""
+    return reduced_shape(a.shape, dims if isinstance(dims, tuple) else (dims,))
+
+
+def matrix_product(a: Any, b: Any) -> Shape:
+    """The last two dims by the rule of matrices; the others broadcast."""
+    return (*broadcast_shape(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+
+
+def as_asked(a: Any, shape: Shape) -> Shape:
+    """The one that is handed over."""
+    return shape
+
+
+def reordered(a: Any, axes: tuple[int, ...]) -> Shape:
+    """The dims in another order."""
+    return permuted(a.shape, axes)
+
+
+def part(a: Any, parts: tuple[slice, ...]) -> Shape:
+    """That of a part."""
+    return part_shape(parts)
+
+
+def like_indices(a: Any, dim: int, indices: Any) -> Shape:
+    """An element for each index."""
+    return like_first(indices)
+
+
+def picked(a: Any, dim: int, indices: Any) -> Shape:
+    """A whole entry of one dim for each index."""
+    return (*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :])
+
+
+def single(*_: Any) -> Shape:
+    """A full reduction leaves one element."""
+    return (1,)
+
+
+class Backend:
+    """The base of every backend: devices, the way in and out, and every operation, required or composed of those."""
 
     has_values: ClassVar[bool] = True
     on_host: ClassVar[bool] = True
     is_decorator: ClassVar[bool] = False
     is_autodiff: ClassVar[bool] = False
     observed: ClassVar[bool] = False
+    widest_int: ClassVar[str] = "int64"
 
     # Devices
 
     @classmethod
     def device(
         cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
-    ) -> Device[Any]:
+    ) -> Device[Self]:
         """The device to make tensors on. ``which`` names one of `devices`; the dtypes are those of new tensors.
 
         ``int_dtype`` is the widest that the backend has unless given: int64, on Wgpu int32.
 
         Raises BackendUnavailable, with what is missing, if there is no such device here.
         """
+        device: Device[Self] = cls._open(which, to_dtype(float_dtype), to_dtype(int_dtype or cls.widest_int))
+        return device
+
+    @classmethod
+    def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
+        """The same, for a backend to fill in."""
         raise NotImplementedError
 
     @classmethod
@@ -90,6 +147,12 @@ class Interface:
 
     # About primitives
 
+    @classmethod
+    def composes(cls, name: str) -> bool:
+        """Whether this backend leaves an operation to its default."""
+        mine, default = getattr(cls, name), getattr(Backend, name)
+        return OPERATIONS[name].is_default and getattr(mine, "__func__", mine) is default.__func__
+
     @staticmethod
     def shares_buffer(a: Array, b: Array) -> bool:
         """Whether two primitives are views of one buffer."""
@@ -112,7 +175,237 @@ class Interface:
         Only a `Traced` backend listens, and a decorator passes it on; ``observed`` says whether anybody does.
         """
 
+    # The operations that only a backend itself can compute: the parameters, the meaning, and the facts where they are
+    # not those of most: an elementwise function, cheap to compute again, of a new buffer and the dtype of its operand.
 
-def size_of(shape: Shape, dims: Dims) -> int:
-    """How many elements one result of a reduction gathers."""
-    return prod(shape[dim] for dim in dims)
+    # fmt: off
+    # Two operands
+    add             = required("a, b",               "``a + b``")
+    sub             = required("a, b",               "``a - b``")
+    mul             = required("a, b",               "``a * b``")
+    multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, even against NaN")
+    scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer")
+    relu_backward   = required("a, out",             "``a`` where the result of a relu, ``out``, is above 0, else 0")
+    div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero")
+    remainder       = required("a, b",               "what ``a / b`` leaves, with the sign of ``b``")
+    powf            = required("a, b",               "``a ** b``")
+    powf_scalar     = required("a, exponent",        "``a ** exponent``")
+    maximum         = required("a, b",               "the larger of two; NaN if either is")
+    minimum         = required("a, b",               "the smaller of two; NaN if either is")
+    equal           = required("a, b",               "``a == b``; NaN equals nothing", result="bool")
+    not_equal       = required("a, b",               "``a != b``", result="bool")
+    greater         = required("a, b",               "``a > b``", result="bool")
+    greater_equal   = required("a, b",               "``a >= b``", result="bool")
+    lower           = required("a, b",               "``a < b``", result="bool")
+    lower_equal     = required("a, b",               "``a <= b``", result="bool")
+    matmul          = required("a, b",               "the product over the last two dims", matrix_product, cheap=False)
+    mask_where      = required("a, mask, b",         "``b`` where the mask is True, else ``a``")
+
+    # One operand
+    neg             = required("a",                  "``-a``")
+    abs             = required("a",                  "the distance from 0")
+    sign            = required("a",                  "-1, 0 or 1")
+    exp             = required("a",                  "e to the power a")
+    log             = required("a",                  "the natural logarithm")
+    log1p           = required("a",                  "``log(1 + a)``, exact for small a")
+    sqrt            = required("a",                  "the square root")
+    sin             = required("a",                  "the sine, in radians")
+    cos             = required("a",                  "the cosine, in radians")
+    sinh            = required("a",                  "the hyperbolic sine")
+    cosh            = required("a",                  "the hyperbolic cosine")
+    tanh            = required("a",                  "the hyperbolic tangent")
+    erf             = required("a",                  "the error function", cheap=False)
+    floor           = required("a",                  "the next whole number below")
+    ceil            = required("a",                  "the next whole number above")
+    round           = required("a",                  "the nearest whole number, of two the even one")
+    is_nan          = required("a",                  "True for NaN", result="bool")
+    is_inf          = required("a",                  "True for inf and -inf", result="bool")
+    bool_not        = required("a",                  "True for False", result="bool")
+    cast            = required("a, dtype",           "another format", like_first, result="dtype", view="maybe")
+
+    # Reductions keep their dims, at size 1
+    sum_dims        = required("a, dims",            "the sum over some dims", reduced)
+    mean_dims       = required("a, dims",            "the mean over some dims; float16 adds up in float32", reduced)
+    max_dims        = required("a, dims",            "the largest over some dims; NaN if there is one", reduced)
+    min_dims        = required("a, dims",            "the smallest over some dims; NaN if there is one", reduced)
+    argmax          = required("a, dim, dtype",      "the first index of the largest", reduced, result="index")
+    argmin          = required("a, dim, dtype",      "the first index of the smallest", reduced, result="index")
+
+    # Movement
+    reshape         = required("a, shape",           "another shape, copied if not contiguous", as_asked, view="maybe")
+    permute         = required("a, axes",            "the dims in another order", reordered, view="always")
+    expand          = required("a, shape",           "dims of size 1 read again and again", as_asked, view="always")
+    slice           = required("a, parts",           "a forward slice of each dim", part, view="always")
+    slice_assign    = required("a, parts, b",        "``a`` with one part replaced", like_first)
+    gather          = required("a, dim, indices",    "an entry for each index", like_indices, cheap=False)
+    scatter         = required("a, dim, indices, b", "``b`` added where `gather` reads", like_first, cheap=False)
+    select          = required("a, dim, indices",    "whole entries of one dim", picked, cheap=False)
+    select_assign   = required("a, dim, indices, b", "``b`` added where `select` reads", like_first, cheap=False)
+    # fmt: on
+
+    # The operations that are composed of those: right on every backend, decorators included. They call ``cls``, so on
+    # `Autodiff` each part is recorded (unless the table has a rule for the whole), and on `Traced` each part is an
+    # event: nothing that a default allocates is hidden. Override one only where the device has a better one.
+
+    @classmethod
+    @composed(single)
+    def sum(cls, a: Array) -> Array:
+        """All elements added up."""
+        return cls.reshape(cls.sum_dims(a, every_dim(a)), (1,))
+
+    @classmethod
+    @composed(single)
+    def mean(cls, a: Array) -> Array:
+        """The mean of all elements."""
+        return cls.reshape(cls.mean_dims(a, every_dim(a)), (1,))
+
+    @classmethod
+    @composed(single)
+    def max(cls, a: Array) -> Array:
+        """The largest element."""
+        return cls.reshape(cls.max_dims(a, every_dim(a)), (1,))
+
+    @classmethod
+    @composed(single)
+    def min(cls, a: Array) -> Array:
+        """The smallest element."""
+        return cls.reshape(cls.min_dims(a, every_dim(a)), (1,))
+
+    @classmethod
+    @composed(single)
+    def prod(cls, a: Array) -> Array:
+        """All elements multiplied."""
+        return cls.prod_dim(cls.reshape(a, (size_of(a.shape, every_dim(a)),)), 0)
+
+    @classmethod
+    @composed(reduced)
+    def prod_dim(cls, a: Array, dim: int) -> Array:
+        """The product along one dim: one half times the other, until a single entry is left.
+
+        The derivative of a product of two needs no division, so zeros are no trouble (the usual ``out / x`` is).
+        """
+        size = a.shape[dim]
+        if size == 0:
+            return cls.add(cls.sum_dims(a, (dim,)), 1)
+        while size > 1:
+            half = size // 2
+            product = cls.mul(_part(cls, a, dim, 0, half), _part(cls, a, dim, half, 2 * half))
+            if size % 2:
+                last = _part(cls, a, dim, size - 1, size)
+                first = cls.mul(_part(cls, product, dim, 0, 1), last)
+                product = first if half == 1 else cls.slice_assign(product, _parts(product, dim, 0, 1), first)
+            a, size = product, half
+        return a
+
+    @classmethod
+    @composed(single, result="bool")
+    def any(cls, a: Array) -> Array:
+        """Whether any element is True."""
+        return cls.greater(cls.sum(cls.cast(a, DType.FLOAT32)), 0.0)  # a sum of ones may round, but never to 0
+
+    @classmethod
+    @composed(single, result="bool")
+    def all(cls, a: Array) -> Array:
+        """Whether every element is True."""
+        return cls.bool_not(cls.any(cls.bool_not(a)))
+
+    # Spread
+
+    @classmethod
+    @composed(reduced)
+    def var(cls, a: Array, dim: int, correction: int) -> Array:
+        """The variance along one dim: squares of the distances from the mean, over ``n - correction``.
+
+        Bessel's correction is 1. The first entry is taken off before: that changes no distance, and makes those of a
+        constant exactly 0.
+        """
+        shifted = cls.sub(a, _part(cls, a, dim, 0, 1))
+        centred = cls.sub(shifted, cls.mean_dims(shifted, (dim,)))
+        del shifted
+        squares = cls.mul(centred, centred)
+        del centred
+        mean = cls.mean_dims(squares, (dim,))
+        size = a.shape[dim]
+        if correction == 0:
+            return mean
+        return cls.mul(mean, size / (size - correction) if size > correction else math.nan)
+
+    @classmethod
+    @composed(reduced)
+    def std(cls, a: Array, dim: int, correction: int) -> Array:
+        """The root of `var`."""
+        return cls.sqrt(cls.var(a, dim, correction))
+
+    @classmethod
+    @composed(single)
+    def norm(cls, a: Array) -> Array:
+        """The root of the sum of all squares."""
+        return cls.sqrt(cls.sum(cls.mul(a, a)))
+
+    # Elementwise
+
+    @classmethod
+    @composed(broadcast)
+    def clamp(cls, a: Array, low: Number, high: Number) -> Array:
+        """Each element moved into ``[low, high]``."""
+        return cls.minimum(cls.maximum(a, low), high)
+
+    @classmethod
+    @composed(broadcast)
+    def relu(cls, a: Array) -> Array:
+        """``max(a, 0)``."""
+        return cls.maximum(a, 0.0)
+
+    @classmethod
+    @composed(broadcast)
+    def sigmoid(cls, a: Array) -> Array:
+        """``1 / (1 + exp(-a))``, written so that no exponential overflows."""
+        small = cls.exp(cls.neg(cls.abs(a)))
+        below_half = cls.div(small, cls.add(small, 1.0))
+        return cls.mask_where(below_half, cls.greater_equal(a, 0.0), cls.sub(1.0, below_half))
+
+    @classmethod
+    @composed(broadcast)
+    def softplus(cls, a: Array) -> Array:
+        """``log(1 + exp(a))``, written so that no exponential overflows."""
+        return cls.add(cls.maximum(a, 0.0), cls.log1p(cls.exp(cls.neg(cls.abs(a)))))
+
+    @classmethod
+    @composed(like_first)
+    def softmax(cls, a: Array, dim: int) -> Array:
+        """``exp(a)`` over its sum. A row of -inf alone (all masked) gives zeros."""
+        weights = cls.exp(_shifted(cls, a, dim))
+        total = cls.sum_dims(weights, (dim,))
+        return cls.div(weights, cls.mask_where(total, cls.equal(total, 0.0), 1.0))
+
+    @classmethod
+    @composed(like_first)
+    def log_softmax(cls, a: Array, dim: int) -> Array:
+        """The logarithm of `softmax`, exact also where that is too small for its dtype."""
+        shifted = _shifted(cls, a, dim)
+        total = cls.sum_dims(cls.exp(shifted), (dim,))
+        return cls.sub(shifted, cls.log(cls.mask_where(total, cls.equal(total, 0.0), 1.0)))
+
+
+def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:
+    """Moves the largest along a dim to 0, so that exp cannot overflow. If it is -inf there is nothing to move."""
+    if a.shape[dim] == 0:
+        return a
+    largest = cls.max_dims(a, (dim,))
+    return cls.sub(a, cls.mask_where(largest, cls.is_inf(largest), 0.0))
+
+
+def every_dim(a: Array) -> tuple[int, ...]:
+    """The dims of a full reduction."""
+    return tuple(range(len(a.shape)))
+
+
+def _parts(a: Array, dim: int, start: int, stop: int) -> tuple[slice, ...]:
+    bounds = [(0, size) for size in a.shape]
+    bounds[dim] = (start, stop)
+    return tuple(slice(*pair, 1) for pair in bounds)
+
+
+def _part(cls: Any, a: Array, dim: int, start: int, stop: int) -> Array:
+    part: Array = cls.slice(a, _parts(a, dim, start, stop))
+    return part

@@ -1,6 +1,6 @@
 """The event log: what happened to every buffer, in order. Everything about memory is read from it.
 
-An event is a tuple of ints, its kind first. Names are ints too, by their place in ``names``. There is no clock and
+An event is a tuple of ints, its kind first. Names are ints too, by their index in ``names``. There is no clock and
 no address in it, so the same program writes the same log in every process.
 """
 
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from typing import Any
+
+from tinyburn.base.dtype import DTYPES, DType
+from tinyburn.base.shape import num_elements
 
 Event = tuple[int, ...]
 
@@ -16,7 +20,7 @@ class Kind(IntEnum):
     """The kinds of event, with what follows the kind in the tuple."""
 
     OP = 0  # op name, module path, phase, then the ids of its operands' buffers
-    ALLOC = 1  # buffer, bytes, category
+    ALLOC = 1  # buffer, bytes, category, dtype: its number in `FORMATS`
     SAVE = 2  # buffer, the index of the last op event, then of the node that keeps it: operand, operation, module path
     RELEASE = 3  # buffer, then the same three names: such a save of it has ended
     RECATEGORISE = 4  # buffer, category
@@ -24,6 +28,11 @@ class Kind(IntEnum):
     GRAD = 6  # buffer: it is the gradient of a leaf now
     TRANSFER = 7  # buffer, bytes, 0 from the host and 1 to it
 
+
+FORMATS = tuple(DType)
+"""The dtypes, by the numbers that ALLOC events have for them."""
+
+_NUMBERS = {dtype: FORMATS.index(member) for dtype, member in DTYPES.items()}
 
 OP_OPERANDS = 4
 """Where the operands begin in an OP event; a maker of tensors has none."""
@@ -58,16 +67,16 @@ class EventLog:
         self.live_buffers = 0
         self.live_bytes = 0
         self.watcher: Callable[[int], None] | None = None
-        self._places: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
         self._buffers = 0
 
     def name(self, text: str) -> int:
         """The number of a name, given on first use."""
-        place = self._places.get(text)
-        if place is None:
-            place = self._places[text] = len(self.names)
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.names)
             self.names.append(text)
-        return place
+        return number
 
     def write(self, event: Event) -> None:
         self.events.append(event)
@@ -78,12 +87,14 @@ class EventLog:
         self.last_op = len(self.events)
         self.write((Kind.OP, self.name(name), self.name(path), self.name(self.phase), *operands))
 
-    def alloc(self, size: int, category: Category) -> Buffer:
+    def alloc(self, array: Any, category: Category) -> Buffer:
+        """A new buffer for the elements of an array, row-major and without gaps."""
+        size = num_elements(array.shape) * array.dtype.itemsize
         buffer = Buffer(self, self._buffers, size, category)
         self._buffers += 1
         self.live_buffers += 1
         self.live_bytes += size
-        self.write((Kind.ALLOC, buffer.id, size, int(category)))
+        self.write((Kind.ALLOC, buffer.id, size, int(category), _NUMBERS[array.dtype]))
         return buffer
 
 
@@ -119,29 +130,25 @@ class Buffer:
             self.recategorise(Category.TEMPORARY)
 
     def _keeper(self, keeper: str) -> tuple[int, int, int]:
-        """The operand, operation and module path of a node that keeps this buffer, as `note_all` writes them."""
+        """The operand, operation and module path of a node that keeps this buffer, as `note_kept` writes them."""
         op, operand, path = keeper.split(" ", 2)
         return self.log.name(operand), self.log.name(op), self.log.name(path)
 
-    def grad(self) -> None:
-        self.log.write((Kind.GRAD, self.id))
-        self.recategorise(Category.GRADIENT)
-
     def note(self, event: str, detail: str) -> None:
-        """What a layer above says of it: see `Backend.note`. Any other word is a category."""
+        """What a floor above says of it: see `Backend.note`. Any other word is a category."""
         if event == "save":
             self.save(detail)
         elif event == "release":
             self.release(detail)
-        elif event == "grad":
-            self.grad()
         elif event == "phase":
             self.log.phase = detail
-        elif event == "returned":
-            if self.category is Category.TEMPORARY:
-                self.recategorise(Category.OUTPUT)
-        else:
+        elif event == "grad":
+            self.log.write((Kind.GRAD, self.id))
+            self.recategorise(Category.GRADIENT)
+        elif event != "returned":
             self.recategorise(Category[event.upper()])
+        elif self.category is Category.TEMPORARY:
+            self.recategorise(Category.OUTPUT)
 
     def transfer(self, to_host: bool) -> None:
         self.log.write((Kind.TRANSFER, self.id, self.size, int(to_host)))

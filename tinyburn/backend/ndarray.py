@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.base.distribution import AnyDistribution
-from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.distribution import AnyDistribution, Distribution
+from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape, reduced_shape
 
-from .array_namespace import FORMATS, ArrayNamespace
+from .array_namespace import FORMATS, STANDARD, ArrayNamespace, quiet, rowmajor
 from .device import Device, MemoryUsage, check_only_device, check_seed
-from .draw import draw
 from .interface import Dims, Number, Operand
-from .products import multiply_no_nan, relu_backward, scaled_mul
-from .quiet import quiet, rowmajor
 
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT32 = FORMATS[DType.FLOAT32]
 
 
-def _reduction(ufunc: np.ufunc) -> Any:
-    """Folds a ufunc along some dims, which stay at size 1."""
-
-    def apply(a: NumPyArray, dims: Dims) -> NumPyArray:
-        return _fold(ufunc, a, dims, a.dtype)
-
-    return staticmethod(quiet(apply))
+_matmul: Any = quiet(np.matmul)
 
 
-_matmul = quiet(np.matmul)
-
-
-def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any]) -> NumPyArray:
+def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
+    """Folds a ufunc along some dims, which stay at size 1; in the dtype of the array unless given."""
+    dtype = dtype or a.dtype
     if a.flags.c_contiguous or a.ndim < 3:
         row_major: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True)
         return row_major
@@ -78,15 +69,13 @@ class NdArray(ArrayNamespace):
     xp: ClassVar[Any] = np
 
     @classmethod
-    def _elementwise(cls, standard: str) -> Any:
-        return rowmajor(getattr(np, standard))
+    def _elementwise(cls, name: str) -> Any:
+        return rowmajor(getattr(np, STANDARD.get(name, name)))
 
     @classmethod
-    def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
-    ) -> Device[NdArray]:
+    def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
         check_only_device("NdArray", "cpu", which)
-        return CpuDevice(to_dtype(float_dtype), to_dtype(int_dtype or "int64"))
+        return CpuDevice(float_dtype, int_dtype)
 
     @classmethod
     def devices(cls) -> list[str]:
@@ -112,13 +101,29 @@ class NdArray(ArrayNamespace):
     @staticmethod
     @quiet
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> NumPyArray:
-        return draw(device.generator, shape, distribution, dtype)
+        return _draw(device.generator, shape, distribution, dtype)
 
     # Two operands
 
-    multiply_no_nan: Any = staticmethod(quiet(multiply_no_nan))
-    scaled_mul: Any = staticmethod(quiet(scaled_mul))
-    relu_backward: Any = staticmethod(quiet(relu_backward))
+    @staticmethod
+    @quiet
+    def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
+        return _zero_where(np.multiply(a, b, order="C"), a)
+
+    @staticmethod
+    @quiet
+    def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
+        out = np.multiply(a, b, order="C")
+        out *= scale
+        return out
+
+    @staticmethod
+    @quiet
+    def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
+        result = np.sign(out, order="C")  # a product with the sign is faster than a mask
+        result *= a
+        result += 0.0  # -0.0 + 0.0 is 0.0, which prints better
+        return _zero_where(result, out)
 
     @staticmethod
     def matmul(a: NumPyArray, b: NumPyArray) -> NumPyArray:
@@ -154,9 +159,9 @@ class NdArray(ArrayNamespace):
 
     # Reductions
 
-    sum_dims = _reduction(np.add)
-    max_dims = _reduction(np.maximum)
-    min_dims = _reduction(np.minimum)
+    sum_dims: Any = staticmethod(quiet(partial(_fold, np.add)))
+    max_dims: Any = staticmethod(quiet(partial(_fold, np.maximum)))
+    min_dims: Any = staticmethod(quiet(partial(_fold, np.minimum)))
 
     @staticmethod
     @quiet
@@ -202,8 +207,8 @@ class NdArray(ArrayNamespace):
     @quiet
     def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
-        places: tuple[Any, ...] = (*[slice(None)] * dim, indices)
-        np.add.at(out, places, b)
+        entries: tuple[Any, ...] = (*[slice(None)] * dim, indices)
+        np.add.at(out, entries, b)
         return out
 
     # About primitives
@@ -218,12 +223,42 @@ class NdArray(ArrayNamespace):
 
 
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
-    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own place.
+    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own position.
 
-    The places take a few buffers for a moment, and so does NumPy's own walk over them: the ledger does not see these.
+    The positions take a few buffers for a moment, and so does NumPy's own walk over them. The ledger does not see them.
     """
     rank = indices.ndim
     return tuple(
-        indices if axis == dim else np.arange(size).reshape([-1 if place == axis else 1 for place in range(rank)])
+        indices if axis == dim else np.arange(size).reshape([-1 if other == axis else 1 for other in range(rank)])
         for axis, size in enumerate(indices.shape)
     )
+
+
+def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
+    """A product that is 0 wherever ``factor`` is, also against inf or NaN. One fast pass tells if there is a NaN."""
+    flat = product.reshape(-1)
+    if np.isnan(np.vdot(flat, flat)):
+        np.copyto(product, 0, where=factor == 0)
+    return product
+
+
+def _draw(generator: Any, shape: Shape, distribution: AnyDistribution, dtype: DType) -> NumPyArray:
+    """Independent draws. Made in the wanted format and moved in place, so that the result is the only buffer.
+
+    NumPy draws no float16: those are drawn in float32, in a second buffer.
+    """
+    drawn: Any = np.dtype("float32" if dtype == "float16" else dtype)
+    scale, offset = 1.0, 0.0
+    if isinstance(distribution, Distribution.Normal):
+        draws = generator.standard_normal(shape, drawn)
+        scale, offset = distribution.std, distribution.mean
+    else:
+        draws = generator.random(shape, drawn)
+    if isinstance(distribution, Distribution.Uniform):
+        scale, offset = distribution.high - distribution.low, distribution.low
+    if isinstance(distribution, Distribution.Bernoulli):
+        np.less(draws, distribution.probability, out=draws, casting="unsafe")
+    draws *= scale
+    draws += offset
+    result: NumPyArray = draws.astype(dtype, copy=False)
+    return result

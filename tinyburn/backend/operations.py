@@ -1,52 +1,127 @@
-"""A list of every operation of the interface, read from the interface itself.
+"""What is known of an operation. Every fact that anybody asks for stands once: beside its declaration.
 
-Decorators wrap each operation without knowing it: the annotation of a parameter tells whether it is a tensor
-(`Array`), a tensor or a number (`Operand`), or an argument that is only passed on (anything else).
+`required` declares an operation that each backend computes by itself, `composed` one that is made of others. Either
+takes the facts and enters the operation in `OPERATIONS`. The decorators, `Meta`, the checkpointing, the pictures, the
+docs and the tests read them there.
 """
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from .defaults import Backend
-from .required import Required
+import numpy as np
 
-_NOT_OPERATIONS = {"to_numpy", "shares_buffer", "index_bounds", "detach", "note"}
+from tinyburn.base.dtype import DType
+from tinyburn.base.shape import Shape, broadcast_shape
+
+Method = TypeVar("Method", bound=Any)
+
+Result: TypeAlias = Literal["like", "bool", "index", "dtype"]
+"""The dtype of a result: that of the first tensor, truth values, or what the parameter ``dtype`` asks for. An index
+is a number to find something by, so it has no derivative."""
+View: TypeAlias = Literal["never", "always", "maybe"]
+"""Whether a result shares the buffer of the first tensor. Maybe: if it lies in memory as it is wanted already."""
+
+TENSORS = ("a", "b", "mask", "indices", "out")
+"""Parameters of these names are tensors, and any other is only passed on. A number may stand for ``a`` or ``b``."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Operation:
-    """One operation: its parameters in order, and which of them are tensors."""
+    """One operation of the interface.
 
-    name: str
+    Attributes:
+        parameters: their names, in order.
+        meaning: in one line.
+        shape: of the result, from the arguments.
+        result: which dtype the result has.
+        view: whether the result shares the buffer of the first tensor.
+        cheap: whether it takes no longer than to pass over its operands once, so that it is cheap to compute again.
+        is_default: whether it is composed of others; a backend may still have a better way of its own.
+        name: that of the attribute or method that declares it.
+    """
+
     parameters: tuple[str, ...]
-    tensors: tuple[int, ...]
-    is_default: bool
+    meaning: str
+    shape: Callable[..., Shape]
+    result: Result = "like"
+    view: View = "never"
+    cheap: bool = True
+    is_default: bool = False
+    name: str = ""
+
+    def __set_name__(self, _: object, name: str) -> None:
+        self.name = name
+        self.tensors = tuple(at for at, parameter in enumerate(self.parameters) if parameter in TENSORS)
+        OPERATIONS[name] = self
+
+    def __call__(self, *_: Any) -> Any:
+        raise NotImplementedError(f"a backend has to compute {self.name}: {self.meaning}")
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether its result can have a gradient: truth values and indices have none."""
+        return self.result in ("like", "dtype")
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each element of the result comes from the elements at the same indices."""
+        return self.shape is broadcast
+
+    def dtype(self, arguments: Sequence[Any]) -> np.dtype[Any]:
+        """The dtype of the result for these arguments."""
+        if self.result == "bool":
+            return _BOOL
+        if self.result != "like":
+            asked: DType = arguments[self.parameters.index("dtype")]
+            return np.dtype(asked)
+        first: np.dtype[Any] = next(arguments[at].dtype for at in self.tensors if not _is_number(arguments[at]))
+        return first
 
 
-def _read(name: str, owner: type[Required]) -> Operation | None:
-    """The operation called ``name``; None for a method that makes no tensor out of tensors."""
-    signature = inspect.signature(getattr(owner, name))
-    kinds = [str(parameter.annotation) for parameter in signature.parameters.values()]
-    tensors = tuple(place for place, kind in enumerate(kinds) if kind in ("Array", "Operand"))
-    if not tensors or signature.return_annotation != "Array" or name in _NOT_OPERATIONS:
-        return None
-    return Operation(name, tuple(signature.parameters), tensors, owner is Backend)
+OPERATIONS: dict[str, Operation] = {}
+"""Every operation by its name, in the order of the interface."""
+
+_BOOL = np.dtype("bool")
 
 
-def _read_all() -> dict[str, Operation]:
-    owned = [(name, owner) for owner in (Required, Backend) for name in vars(owner) if not name.startswith("_")]
-    callables = [(name, owner) for name, owner in owned if callable(getattr(owner, name))]
-    found = (_read(name, owner) for name, owner in callables)
-    return {operation.name: operation for operation in found if operation}
+def _is_number(operand: object) -> bool:
+    return isinstance(operand, float | int)
 
 
-OPERATIONS = _read_all()
+def broadcast(*operands: Any) -> Shape:
+    """The shape of an elementwise result, to which the tensors among the operands stretch. A number fits any."""
+    shapes = [operand.shape for operand in operands if not _is_number(operand)]
+    shape: Shape = shapes[0]
+    for other in shapes[1:]:
+        shape = shape if other == shape else broadcast_shape(shape, other)
+    return shape
 
 
-def composed_by(backend: type[Backend], name: str) -> bool:
-    """Whether a backend leaves an operation to its default."""
-    mine = getattr(backend, name)
-    default = getattr(Backend, name, None)
-    return getattr(mine, "__func__", mine) is getattr(default, "__func__", None)
+def required(parameters: str, meaning: str, shape: Callable[..., Shape] = broadcast, **facts: Any) -> Any:
+    """Declares an operation that only a backend itself can compute; ``facts`` are attributes of `Operation`."""
+    return Operation(tuple(parameters.split(", ")), meaning, shape, **facts)
+
+
+def composed(shape: Callable[..., Shape], **facts: Any) -> Callable[[Method], Method]:
+    """Declares an operation that is made of others, in the way that a class method says."""
+
+    def declare(method: Method) -> Method:
+        parameters = method.__code__.co_varnames[1 : method.__code__.co_argcount]
+        meaning = (getdoc(method) or "").partition("\n")[0].rstrip(".")
+        Operation(parameters, meaning, shape, is_default=True, **facts).__set_name__(None, method.__name__)
+        return method
+
+    return declare
+
+
+def called(name: str, function: Any) -> Any:
+    """The function under a name that a traceback, a profiler and an editor show: ``NdArray.add``."""
+    function.__name__ = name.rpartition(".")[2]
+    function.__qualname__ = name
+    if hasattr(function, "__code__"):
+        function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
+    return function

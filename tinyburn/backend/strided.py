@@ -6,15 +6,13 @@ To permute, expand or slice is to change these few numbers; the buffer is not to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from tinyburn.base.shape import Shape, broadcast_shape, is_contiguous, num_elements, permuted, row_major_strides
+from tinyburn.base.shape import Shape, is_contiguous, num_elements, part_shape, permuted, row_major_strides
 
-from .defaults import Backend
-from .interface import Dims, Operand, Parts
+from .interface import Backend, Dims, Parts
 
 
 class StridedArray:
@@ -55,26 +53,6 @@ class StridedArray:
         dims = zip(shape, self.shape, self.strides, strict=True)
         return self.view(shape, tuple(0 if size != old else stride for size, old, stride in dims))
 
-    def part(self, dim: int, start: int, stop: int) -> StridedArray:
-        """The entries of one dim from ``start`` to before ``stop``."""
-        shape = (*self.shape[:dim], stop - start, *self.shape[dim + 1 :])
-        return self.view(shape, self.strides, self.offset + start * self.strides[dim])
-
-    def halves(self, dim: int) -> Iterator[StridedArray]:
-        """The first and the second half along one dim."""
-        middle = self.shape[dim] // 2
-        yield self.part(dim, 0, middle)
-        yield self.part(dim, middle, self.shape[dim])
-
-
-def common_shape(operands: Sequence[Operand]) -> Shape:
-    """The shape to which the arrays among some operands broadcast. A number fits any shape."""
-    shapes = [operand.shape for operand in operands if isinstance(operand, StridedArray)]
-    shape = shapes[0]
-    for other in shapes[1:]:
-        shape = shape if other == shape else broadcast_shape(shape, other)
-    return shape
-
 
 class Strided(Backend):
     """Movement for a backend whose primitives are `StridedArray`s. It adds how to copy one into a new buffer."""
@@ -100,10 +78,9 @@ class Strided(Backend):
 
     @staticmethod
     def slice(a: StridedArray, parts: Parts) -> StridedArray:
-        shape = tuple(len(range(part.start, part.stop, part.step)) for part in parts)
         strides = tuple(stride * part.step for stride, part in zip(a.strides, parts, strict=True))
         start = sum(stride * part.start for stride, part in zip(a.strides, parts, strict=True))
-        return a.view(shape, strides, a.offset + start)
+        return a.view(part_shape(parts), strides, a.offset + start)
 
     @staticmethod
     def shares_buffer(a: StridedArray, b: StridedArray) -> bool:

@@ -14,11 +14,10 @@ import numpy as np
 from tinyburn.base.scope import current_path
 
 from .decorator import Decorator
-from .defaults import Backend
 from .device import DecoratedDevice, Device, MemoryUsage
-from .interface import Array
+from .interface import Array, Backend
 from .log import Buffer, Category, EventLog
-from .operations import Operation, composed_by
+from .operations import Operation
 
 IB = TypeVar("IB", bound=Backend)
 
@@ -43,7 +42,7 @@ class TracedDevice(DecoratedDevice[Any]):
         self.log = EventLog()
 
     @property
-    def place(self) -> Any:
+    def identity(self) -> Any:
         return (self.inner, self.log)
 
     def memory_usage(self) -> MemoryUsage:
@@ -58,7 +57,7 @@ class Traced(Decorator, Generic[IB]):
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
-        return None if composed_by(cls.inner, operation.name) else _traced(operation, cls.inner)
+        return None if cls.inner.composes(operation.name) else _traced(operation, cls.inner)
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> TracedArray:
@@ -66,7 +65,7 @@ class Traced(Decorator, Generic[IB]):
         log: EventLog = device.log
         log.op(maker, current_path(), [])
         category = Category.TEMPORARY if log.phase.startswith("backward") else Category.INPUT
-        return TracedArray(primitive, log.alloc(payload_bytes(primitive), category))
+        return TracedArray(primitive, log.alloc(primitive, category))
 
     @classmethod
     def wrap_device(cls, inner: Device[Any]) -> Device[Any]:
@@ -92,34 +91,25 @@ class Traced(Decorator, Generic[IB]):
         a.buffer.note(event, detail)
 
 
-def payload_bytes(primitive: Array) -> int:
-    """Elements times bytes of a scalar."""
-    size: int = primitive.dtype.itemsize
-    for dim in primitive.shape:
-        size *= dim
-    return size
-
-
 def _traced(operation: Operation, inner: type[Backend]) -> Any:
     """One operation of ``inner``, with its events: the op, then its result's buffer if that is a new one."""
-    name, places = operation.name, operation.tensors
+    name, tensors = operation.name, operation.tensors
     compute, shares_buffer = getattr(inner, name), inner.shares_buffer
 
-    def apply(*arguments: Any) -> TracedArray:
+    def traced(*arguments: Any) -> TracedArray:
         plain = list(arguments)
         buffers: list[Buffer] = []
-        for place in places:
-            operand = arguments[place]
+        for at in tensors:
+            operand = arguments[at]
             if type(operand) is TracedArray:
-                plain[place] = operand.primitive
+                plain[at] = operand.primitive
                 buffers.append(operand.buffer)
         result = compute(*plain)
         log = buffers[0].log
         log.op(name, current_path(), [buffer.id for buffer in buffers])
-        first = arguments[places[0]]
+        first = arguments[tensors[0]]
         if type(first) is TracedArray and shares_buffer(result, first.primitive):
             return TracedArray(result, first.buffer)
-        return TracedArray(result, log.alloc(payload_bytes(result), Category.TEMPORARY))
+        return TracedArray(result, log.alloc(result, Category.TEMPORARY))
 
-    apply.__name__ = name
-    return apply
+    return traced

@@ -16,7 +16,8 @@ class TinyburnError(Exception):
     """Base of every error that tinyburn raises on purpose. It lays its message out by itself.
 
     Args:
-        asked: the operation, as the user wrote it; the running module is added to it.
+        asked: the operation, as the user wrote it; the running module is added to it. Without reasons it is a whole
+            message, and stays as it is.
         reasons: why it cannot be done: one, or every one.
         given: what it was asked with, by name.
         hint: what to write instead; its lines stay lines.
@@ -30,7 +31,7 @@ class TinyburnError(Exception):
         given: Mapping[str, object] | None = None,
         hint: str | None = None,
     ) -> None:
-        path = current_path()
+        path = current_path() if reasons else ""
         lines = [f"{asked} (in {path})" if path else asked]
         width = max(map(len, given), default=0) if given else 0
         lines += [f"  {name:<{width}} : {value}" for name, value in (given or {}).items()]

@@ -31,6 +31,11 @@ def num_elements(shape: Sequence[int]) -> int:
     return prod(shape)
 
 
+def size_of(shape: Shape, dims: Sequence[int]) -> int:
+    """How many elements one result of a reduction over some dims gathers."""
+    return prod(shape[dim] for dim in dims)
+
+
 def broadcast_shape(a: Shape, b: Shape) -> Shape:
     """The common shape of two shapes of equal rank, where a dim of size 1 stretches to the other's."""
     return tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
@@ -94,6 +99,11 @@ def permuted(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 def reduced_shape(shape: Shape, dims: Sequence[int]) -> Shape:
     """A reduction keeps its dims, at size 1."""
     return tuple(1 if dim in dims else size for dim, size in enumerate(shape))
+
+
+def part_shape(parts: Sequence[slice]) -> Shape:
+    """How many entries each of some slices has, all of whose bounds are given."""
+    return tuple(len(range(part.start, part.stop, part.step)) for part in parts)
 
 
 def row_major_strides(shape: Shape) -> tuple[int, ...]:

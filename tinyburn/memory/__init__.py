@@ -2,11 +2,10 @@
 
 from .allocators import simulate
 from .batch import BatchPlan, max_batch_size
-from .errors import JobError
 from .extras import Row
 from .holders import Holder, Saver, holders_at_peak
 from .lines import Candidate
-from .measure import MemoryReport, measure
+from .measure import JobError, MemoryReport, measure
 from .payload import tensor_payload_bytes
 from .plan import plan
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tinyburn.backend import EventLog, Kind
+from tinyburn.backend import Kind
+from tinyburn.backend.log import EventLog
 from tinyburn.backend.wgpu.pool import ROUNDING, SHELF_BYTES
 from tinyburn.base.errors import ConfigError
 

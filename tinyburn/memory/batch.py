@@ -12,9 +12,8 @@ from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import is_count
 from tinyburn.base.text import amount, table, thousands
 
-from .errors import JobError
 from .lines import Candidate, Run, candidates_of, read_run
-from .measure import Job
+from .measure import Job, JobError
 from .plan import run_on_shapes, shapes_device
 
 __all__ = ["BatchPlan", "Candidate", "max_batch_size"]

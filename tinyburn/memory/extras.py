@@ -7,8 +7,9 @@ import weakref
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tinyburn.autodiff.graph import Node
-from tinyburn.backend import Category, EventLog, Kind, MemoryUsage
+from tinyburn.autodiff.nodes import Node
+from tinyburn.backend import Category, Kind, MemoryUsage
+from tinyburn.backend.log import EventLog
 
 from .timeline import walk
 

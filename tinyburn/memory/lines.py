@@ -8,7 +8,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from tinyburn.backend import EventLog, Kind
+from tinyburn.backend import Kind
+from tinyburn.backend.log import EventLog
 from tinyburn.base.text import amount
 
 from .timeline import SETUP, Step, walk

@@ -7,15 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Gradients
-from tinyburn.backend import Category, Device, EventLog, Traced
+from tinyburn.backend import Category, Device, Traced
+from tinyburn.backend.log import EventLog
+from tinyburn.base.errors import TinyburnError
 from tinyburn.base.text import amount, table
 from tinyburn.module import Module
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_device
 
-from .errors import JobError
 from .extras import How, NodeCounter, Row, cached_bytes, padding_bytes, read_extras
 from .timeline import SETUP, moments
+
+
+class JobError(TinyburnError, ValueError):
+    """A job whose memory cannot be told: it fails, it does not fit, or it does not depend on its batch."""
+
 
 Job: TypeAlias = Callable[[Device[Any], int], Any]
 """Builds its model and data on the device that it is handed, for a batch size, and runs the step."""
@@ -73,14 +79,14 @@ def measure(job: Job, device: Device[Any], batch_size: int, *, count_nodes: bool
     check_device("memory.measure", device)
     traced = traced_device(device)
     log = find_log(traced)
-    place = _innermost(device)
-    place.memory_cleanup()
-    before = place.memory_usage()
-    at_peak = _AtPeak(log, place, count_nodes)
+    innermost = _innermost(device)
+    innermost.memory_cleanup()
+    before = innermost.memory_usage()
+    at_peak = _AtPeak(log, innermost, count_nodes)
     finish(log, job(traced, batch_size))
     log.watcher = None
     padding = padding_bytes(before, at_peak.usage)
-    cached = cached_bytes(at_peak.usage, place.memory_usage())
+    cached = cached_bytes(at_peak.usage, innermost.memory_usage())
     how: How = "measured" if device.backend.has_values else "simulated"
     return read_report(log, padding, cached=cached, nodes=at_peak.nodes, how=how)
 
@@ -153,9 +159,7 @@ def traced_device(device: Device[Any]) -> Device[Any]:
     inner = getattr(device, "inner", None)
     backend: Any = device.backend
     if inner is None:
-        made: Any = Traced[backend]
-        fresh: Device[Any] = made.wrap_device(device)
-        return fresh
+        return Traced.over(device)
     if issubclass(backend, Traced):
         return traced_device(inner)
     within = traced_device(inner)

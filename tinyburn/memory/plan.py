@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tinyburn.autodiff import Autodiff
-from tinyburn.backend import Device, EventLog, Meta
+from tinyburn.backend import Device, Meta
+from tinyburn.backend.log import EventLog
 
 from .extras import NodeCounter
 from .measure import Job, MemoryReport, find_log, finish, read_report, traced_device

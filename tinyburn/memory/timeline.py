@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinyburn.backend import Category, EventLog, Kind
-from tinyburn.backend.log import OP_OPERANDS, Event
+from tinyburn.backend import Category, Kind
+from tinyburn.backend.log import OP_OPERANDS, Event, EventLog
 
 Totals = tuple[int, ...]
 """Bytes by category, in the order of `Category`."""

@@ -11,7 +11,6 @@ from tinyburn.backend.device import Device
 from tinyburn.base.errors import ConfigError
 from tinyburn.base.scope import enter, leave
 
-from .display import module_repr
 from .param import Param
 
 AnyParam: TypeAlias = Param[Any, Any]
@@ -99,15 +98,15 @@ class Module:
         return self.map(lambda _, param: param.untracked())
 
     def __repr__(self) -> str:
-        return module_repr(self)
+        return "\n".join(_lines(self, type(self).__name__, ""))
 
 
 def _children_of(name: str, value: Any) -> Iterator[tuple[str, Module | AnyParam]]:
     if isinstance(value, Module | Param):
         yield name, value
     elif isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            yield from _children_of(f"{name}.{place}", item)
+        for index, item in enumerate(value):
+            yield from _children_of(f"{name}.{index}", item)
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _children_of(f"{name}.{key}", item)
@@ -157,3 +156,24 @@ def _name_in(caller: Module | None, module: Module) -> str:
             if child is module:
                 return name
     return type(module).__name__.lower()
+
+
+# How a module prints: Burn's layout, a line for each part, and the count of parameters at the end of every brace
+
+
+def _lines(module: Module, title: str, indent: str) -> list[str]:
+    lines = [f"{indent}{title} {{"]
+    inside = indent + "  "
+    for name, value in vars(module).items():
+        if isinstance(value, bool | int | float | str):
+            lines.append(f"{inside}{name}: {value}")
+    for name, child in module.named_children():
+        lines += _child_lines(name, child, inside)
+    return [*lines, f"{inside}params: {module.num_params()}", f"{indent}}}"]
+
+
+def _child_lines(name: str, child: Any, indent: str) -> list[str]:
+    if isinstance(child, Param):
+        tensor = child.val()
+        return [f"{indent}{name}: Param {list(tensor.shape)} {tensor.dtype}"]
+    return _lines(child, f"{name}: {type(child).__name__}", indent)

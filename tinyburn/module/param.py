@@ -7,7 +7,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from tinyburn.backend.defaults import Backend
+from tinyburn.backend.interface import Backend
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import reject_dtype
 

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from tinyburn.backend.device import Device
+from tinyburn.backend.interface import Array, Backend, Operand
 from tinyburn.base.dtype import DTYPES, DType, Float, Kind
-from tinyburn.base.shape import Shape, broadcasts, num_elements
+from tinyburn.base.shape import Shape, broadcasts, normalize_dim, normalize_dims, num_elements
 
 from . import checks
 
 if TYPE_CHECKING:
-    from tinyburn.backend.defaults import Backend
-    from tinyburn.backend.device import Device
-    from tinyburn.backend.interface import Array, Operand
-
     from .tensor import Tensor
 
-B = TypeVar("B", bound="Backend")
+B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D", default=Any)
 K = TypeVar("K", default=Float)
 
@@ -74,6 +72,11 @@ class TensorBase(Generic[B, D, K]):
         tensor.device = self.device
         return tensor
 
+    def _ask(self, operation: str, *arguments: Any) -> Tensor[B, Any, Any]:
+        """An operation of the backend by its name, on operands that fit: for those that users have no name for."""
+        plain = [x.primitive if isinstance(x, TensorBase) else x for x in arguments]
+        return self._new(getattr(self.device.backend, operation)(self.primitive, *plain))
+
     def _operand(self, op: str, other: Any) -> Operand:
         """The other side of a binary op as the backend takes it: a checked primitive, or a number.
 
@@ -89,6 +92,14 @@ class TensorBase(Generic[B, D, K]):
         if not (fits and (theirs.shape == mine.shape or broadcasts(theirs.shape, mine.shape))):
             checks.check_operands(op, self, other)
         return theirs
+
+    def _dim(self, op: str, dim: int, more: int = 0) -> int:
+        """A dim counted from the front, where there are ``more`` of them. Raises ShapeError if it does not exist."""
+        return normalize_dim(op, dim, self.primitive.shape + (1,) * more)
+
+    def _dims(self, op: str, dims: tuple[int, ...]) -> tuple[int, ...]:
+        """Several dims, counted from the front, which must differ."""
+        return normalize_dims(op, dims, self.primitive.shape)
 
     def _of_kind(self, op: str, kind: str) -> Array:
         """The primitive, for an op that only tensors of one kind have."""

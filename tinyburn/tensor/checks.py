@@ -89,27 +89,27 @@ def check_device(op: str, device: object) -> None:
 
 def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     """A Python number that can take the tensor's dtype. NumPy scalars are turned into Python ones."""
-    kind = tensor.primitive.dtype.kind
+    kind, is_truth = tensor.primitive.dtype.kind, isinstance(value, bool | np.bool_)
     if kind == "f" and type(value) in (float, int):
         return float(value)  # type: ignore[arg-type]
+    if kind == "b" and is_truth:
+        return bool(value)
+    if kind in "iu" and isinstance(value, Integral) and not is_truth:
+        return check_range(op, int(value), tensor.primitive.dtype)
+    if kind == "f" and isinstance(value, Real) and not is_truth:
+        return float(value)
+    reason, hint = (
+        f"{type(value).__name__} is neither a tensor nor a number",
+        "make it a tensor with Tensor.from_data(...)",
+    )
     if kind == "b":
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        reason = f"{value!r} is not a truth value"
-        raise DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint="use True, False or .int()")
-    if isinstance(value, bool) or not isinstance(value, Real):
-        reason = f"{type(value).__name__} is neither a tensor nor a number"
-        raise DTypeMismatch(
-            op, reason, given={"tensor": describe(tensor)}, hint="make it a tensor with Tensor.from_data(...)"
+        reason, hint = f"{value!r} is not a truth value", "use True, False or .int()"
+    elif isinstance(value, Real) and not is_truth:
+        reason, hint = (
+            f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}",
+            "convert the tensor with .float() first",
         )
-    if kind in "iu":
-        if isinstance(value, Integral):
-            return check_range(op, int(value), tensor.primitive.dtype)
-        reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
-        raise DTypeMismatch(
-            op, reason, given={"tensor": describe(tensor)}, hint="convert the tensor with .float() first"
-        )
-    return float(value)
+    raise DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint=hint)
 
 
 def check_range(op: str, value: int, dtype: np.dtype[Any]) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload
 
 import numpy as np
 
-from tinyburn.base.distribution import AnyDistribution, Bernoulli, Normal, Uniform
+from tinyburn.backend.device import Device
+from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import Bool, DType, Float, Int, to_dtype
 from tinyburn.base.errors import ConfigError, DTypeMismatch, ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, Shape
@@ -19,12 +20,9 @@ from .checks import check_device, check_range
 from .data import TensorData, host_array
 
 if TYPE_CHECKING:
-    from tinyburn.backend.device import Device
-
     from .tensor import Tensor
 
 Numbers: TypeAlias = Sequence[float]
-_Returns = TypeVar("_Returns")
 
 
 class _Filled(Protocol):
@@ -42,6 +40,15 @@ class _Filled(Protocol):
     ) -> Tensor[B, D4]: ...
     @overload
     def __call__(self, shape: Shape, device: Device[B], dtype: str | None = None) -> Tensor[B, Any]: ...
+
+
+def _filled_with(op: str, value: float) -> Any:
+    def make(shape: Shape, device: Device[Any], dtype: str | None = None) -> Tensor[Any, Any, Any]:
+        return _full(op, shape, value, device, dtype)
+
+    make.__name__ = op
+    make.__doc__ = f"Every element {value:g}."
+    return staticmethod(make)
 
 
 class Creation(TensorBase[B, D, K]):
@@ -77,9 +84,9 @@ class Creation(TensorBase[B, D, K]):
             values = host_array(values, device.float_dtype)
         return _tensor(device.backend.from_numpy(values, device), device)
 
-    zeros: _Filled
-    ones: _Filled
-    empty: _Filled
+    zeros: _Filled = _filled_with("zeros", 0.0)
+    ones: _Filled = _filled_with("ones", 1.0)
+    empty: _Filled = _filled_with("empty", 0.0)  # nobody may read these values: zeros are the same bytes each run
 
     @staticmethod
     def full(shape: Shape, value: float, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]:
@@ -106,7 +113,7 @@ class Creation(TensorBase[B, D, K]):
     ) -> Tensor[Any, Any]:
         """Independent draws from a distribution, by the device's own generator; see ``device.seed``."""
         check_device("random", device)
-        if not isinstance(distribution, Normal | Uniform | Bernoulli):
+        if not isinstance(distribution, AnyDistribution):
             reason = f"{distribution!r} is not a distribution"
             raise ConfigError("random", reason, hint="make one, as in Distribution.Normal(0.0, 1.0)")
         target = to_dtype(dtype) if dtype else device.float_dtype
@@ -180,20 +187,6 @@ def _as_number(op: str, value: float, dtype: DType) -> float | int:
     if not math.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
         raise DTypeMismatch(op, f"{value!r} is not a value of {dtype}")
     return bool(value) if dtype.kind is Bool else check_range(op, int(value), np.dtype(dtype))
-
-
-def _filled_with(op: str, value: float) -> Any:
-    def make(shape: Shape, device: Device[Any], dtype: str | None = None) -> Tensor[Any, Any, Any]:
-        return _full(op, shape, value, device, dtype)
-
-    make.__name__ = op
-    make.__doc__ = f"Every element {value:g}."
-    return staticmethod(make)
-
-
-Creation.zeros = _filled_with("zeros", 0.0)
-Creation.ones = _filled_with("ones", 1.0)
-Creation.empty = _filled_with("empty", 0.0)  # values that nobody may read are zeros here: the same bytes each run
 
 
 def _tensor(primitive: Any, device: Device[Any]) -> Tensor[Any, Any, Any]:

@@ -59,22 +59,6 @@ class Elementwise(TensorBase[B, D, K]):
 
     powi_scalar = powf_scalar
 
-    def multiply_no_nan(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
-        """``x * y``, but 0 wherever ``x`` is 0, even if ``y`` is inf or NaN."""
-        operand = self._operand("multiply_no_nan", other)
-        return self._new(self.device.backend.multiply_no_nan(self._of_kind("multiply_no_nan", "float"), operand))
-
-    def scaled_mul(self, other: Tensor[B, D, K], scale: float) -> Tensor[B, D, K]:
-        """``x * y * scale`` in one step, which needs no memory for the first product."""
-        factor = checks.check_scalar("scaled_mul", self, scale)
-        operand = self._tensor_operand("scaled_mul", other)
-        return self._new(self.device.backend.scaled_mul(self._of_kind("scaled_mul", "float"), operand, factor))
-
-    def relu_backward(self, out: Tensor[B, D, K]) -> Tensor[B, D, K]:
-        """This gradient of a relu's result where that result, ``out``, is above 0, else 0."""
-        operand = self._tensor_operand("relu_backward", out)
-        return self._new(self.device.backend.relu_backward(self._of_kind("relu_backward", "float"), operand))
-
     def maximum(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
         """The larger of the two, element by element; NaN if either is. In a tie the gradient is shared evenly."""
         return self._new(self.device.backend.maximum(self.primitive, self._operand("maximum", other)))
@@ -153,6 +137,14 @@ class Elementwise(TensorBase[B, D, K]):
     def cos(self) -> Tensor[B, D, K]:
         """The cosine of an angle in radians."""
         return self._new(self.device.backend.cos(self._of_kind("cos", "float")))
+
+    def sinh(self) -> Tensor[B, D, K]:
+        """The hyperbolic sine, ``(exp(x) - exp(-x)) / 2``."""
+        return self._new(self.device.backend.sinh(self._of_kind("sinh", "float")))
+
+    def cosh(self) -> Tensor[B, D, K]:
+        """The hyperbolic cosine, ``(exp(x) + exp(-x)) / 2``."""
+        return self._new(self.device.backend.cosh(self._of_kind("cosh", "float")))
 
     def tanh(self) -> Tensor[B, D, K]:
         """The hyperbolic tangent, from -1 to 1."""
@@ -237,11 +229,6 @@ class Elementwise(TensorBase[B, D, K]):
         """One number where the mask is True, else this tensor."""
         number = checks.check_scalar("mask_fill", self, value)
         return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_fill", mask), number))
-
-    def _tensor_operand(self, op: str, other: Any) -> Any:
-        if not isinstance(other, TensorBase):
-            raise checks.reject_operand(op, self, other)
-        return self._operand(op, other)
 
     def _mask(self, op: str, mask: Tensor[B, D, Bool]) -> Any:
         checks.check_operands(op, self, mask, dtype=False)

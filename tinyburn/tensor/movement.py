@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from operator import index as index_of
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from tinyburn.base.dtype import Int
 from tinyburn.base.errors import ShapeError
-from tinyburn.base.shape import (
-    D1,
-    D2,
-    D3,
-    D4,
-    D5,
-    D6,
-    MAX_RANK,
-    Shape,
-    expands,
-    infer_size,
-    normalize_dim,
-    normalize_dims,
-    whole_numbers,
-)
+from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, expands, infer_size, whole_numbers
 
 from . import checks
 from .base import B, D, K, TensorBase
-from .indices import Index, parse_index
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+Part: TypeAlias = "slice | int | EllipsisType"
+Index: TypeAlias = "Part | tuple[Part, ...]"
+"""What may stand between the brackets of ``x[...]``: slices and ints, one for each dim, from the left."""
 
 
 class Movement(TensorBase[B, D, K]):
@@ -91,8 +82,8 @@ class Movement(TensorBase[B, D, K]):
     def unsqueeze_dim(self, dim: int) -> Tensor[B, Any, K]: ...
     def unsqueeze_dim(self, dim: int) -> Tensor[B, Any, K]:
         """One more dim of size 1, at ``dim`` of the result."""
-        place = normalize_dim("unsqueeze_dim", dim, (*self.shape, 1))
-        return self.reshape((*self.shape[:place], 1, *self.shape[place:]))
+        dim = self._dim("unsqueeze_dim", dim, 1)
+        return self.reshape((*self.shape[:dim], 1, *self.shape[dim:]))
 
     @overload
     def squeeze(self: Movement[B, D2, K], dim: int) -> Tensor[B, D1, K]: ...
@@ -104,15 +95,15 @@ class Movement(TensorBase[B, D, K]):
     def squeeze(self, dim: int) -> Tensor[B, Any, K]: ...
     def squeeze(self, dim: int) -> Tensor[B, Any, K]:
         """Without a dim of size 1."""
-        place = normalize_dim("squeeze", dim, self.shape)
-        if self.shape[place] != 1 or self.rank == 1:
-            reason = "there is no rank 0" if self.rank == 1 else f"dim {place} has size {self.shape[place]}, not 1"
+        dim = self._dim("squeeze", dim)
+        if self.shape[dim] != 1 or self.rank == 1:
+            reason = "there is no rank 0" if self.rank == 1 else f"dim {dim} has size {self.shape[dim]}, not 1"
             raise ShapeError("squeeze", reason, given={"shape": self.shape})
-        return self.reshape(self.shape[:place] + self.shape[place + 1 :])
+        return self.reshape(self.shape[:dim] + self.shape[dim + 1 :])
 
     def permute(self, *axes: int) -> Tensor[B, D, K]:
         """The dims in another order: dim ``i`` of the result is dim ``axes[i]`` of this tensor."""
-        order = normalize_dims("permute", axes, self.shape)
+        order = self._dims("permute", axes)
         if len(order) != self.rank:
             reason = f"{len(axes)} axes are given for {self.rank} dims"
             raise ShapeError("permute", reason, given={"shape": self.shape, "axes": axes})
@@ -120,7 +111,7 @@ class Movement(TensorBase[B, D, K]):
 
     def swap_dims(self, dim1: int, dim2: int) -> Tensor[B, D, K]:
         """Two dims exchanged."""
-        first, second = normalize_dim("swap_dims", dim1, self.shape), normalize_dim("swap_dims", dim2, self.shape)
+        first, second = self._dim("swap_dims", dim1), self._dim("swap_dims", dim2)
         axes = list(range(self.rank))
         axes[first], axes[second] = second, first
         return self._new(self.device.backend.permute(self.primitive, tuple(axes)))
@@ -131,9 +122,8 @@ class Movement(TensorBase[B, D, K]):
         if rank == 2:
             return self._new(self.device.backend.permute(self.primitive, (1, 0)))
         if rank < 2:
-            raise ShapeError(
-                "transpose", "it needs two dims", given={"shape": self.shape}, hint="add one with unsqueeze()"
-            )
+            hint = "add one with unsqueeze()"
+            raise ShapeError("transpose", "it needs two dims", given={"shape": self.shape}, hint=hint)
         return self._new(self.device.backend.permute(self.primitive, (*range(rank - 2), rank - 1, rank - 2)))
 
     @property
@@ -160,11 +150,11 @@ class Movement(TensorBase[B, D, K]):
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor[B, D, K]:
         """``length`` entries of one dim, from ``start``."""
-        place = normalize_dim("narrow", dim, self.shape)
-        if not 0 <= start <= start + length <= self.shape[place]:
-            reason = f"{start} to {start + length} is not inside dim {place}, of size {self.shape[place]}"
+        dim = self._dim("narrow", dim)
+        if not 0 <= start <= start + length <= self.shape[dim]:
+            reason = f"{start} to {start + length} is not inside dim {dim}, of size {self.shape[dim]}"
             raise ShapeError("narrow", reason, given={"shape": self.shape})
-        return self[(slice(None),) * place + (slice(start, start + length),)]
+        return self[(slice(None),) * dim + (slice(start, start + length),)]
 
     def slice_assign(self, index: Index, values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with the part at ``index`` replaced by ``values``, which must have that part's shape."""
@@ -178,50 +168,50 @@ class Movement(TensorBase[B, D, K]):
     def gather(self, dim: int, indices: Tensor[B, D, Int]) -> Tensor[B, D, K]:
         """One element for each index: ``out[i][j] = x[indices[i][j]][j]`` for dim 0."""
         checks.check_operands("gather", self, indices, dtype=False, shapes=False)
-        place = self._check_indices("gather", dim, indices, indices.shape)
-        return self._new(self.device.backend.gather(self.primitive, place, indices.primitive))
+        dim = self._check_indices("gather", dim, indices, indices.shape)
+        return self._new(self.device.backend.gather(self.primitive, dim, indices.primitive))
 
     def scatter(self, dim: int, indices: Tensor[B, D, Int], values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with ``values`` added where `gather` would read; an index that comes twice adds twice."""
         checks.check_operands("scatter", self, values, shapes=False)
         checks.check_operands("scatter", self, indices, dtype=False, shapes=False)
-        place = self._check_indices("scatter", dim, indices, values.shape)
-        return self._new(self.device.backend.scatter(self.primitive, place, indices.primitive, values.primitive))
+        dim = self._check_indices("scatter", dim, indices, values.shape)
+        return self._new(self.device.backend.scatter(self.primitive, dim, indices.primitive, values.primitive))
 
     def select(self, dim: int, indices: Tensor[B, D1, Int]) -> Tensor[B, D, K]:
-        """Whole rows (or whatever lies at each place of ``dim``), in the order of the indices."""
-        place = self._check_list("select", dim, indices)
-        return self._new(self.device.backend.select(self.primitive, place, indices.primitive))
+        """Whole rows (or whatever lies at each index of ``dim``), in the order of the indices."""
+        dim = self._check_list("select", dim, indices)
+        return self._new(self.device.backend.select(self.primitive, dim, indices.primitive))
 
     def select_assign(self, dim: int, indices: Tensor[B, D1, Int], values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with ``values`` added where `select` would read; an index that comes twice adds twice."""
         checks.check_operands("select_assign", self, values, shapes=False)
-        place = self._check_list("select_assign", dim, indices)
-        wanted = (*self.shape[:place], *indices.shape, *self.shape[place + 1 :])
+        dim = self._check_list("select_assign", dim, indices)
+        wanted = (*self.shape[:dim], *indices.shape, *self.shape[dim + 1 :])
         if values.shape != wanted:
             raise ShapeError("select_assign", f"the values have shape {values.shape}, the places {wanted}")
-        return self._new(self.device.backend.select_assign(self.primitive, place, indices.primitive, values.primitive))
+        return self._new(self.device.backend.select_assign(self.primitive, dim, indices.primitive, values.primitive))
 
     def _check_list(self, op: str, dim: int, indices: Tensor[B, D1, Int]) -> int:
         checks.check_operands(op, self, indices, dtype=False, shapes=False)
-        place = normalize_dim(op, dim, self.shape)
+        dim = self._dim(op, dim)
         if indices.rank != 1:
             reason = f"the indices have rank {indices.rank}; they must be one list, of rank 1"
             raise ShapeError(op, reason, given={"indices": indices.shape}, hint="flatten() them, or use gather()")
-        self._check_range(op, place, indices)
-        return place
+        self._check_range(op, dim, indices)
+        return dim
 
     def _check_indices(self, op: str, dim: int, indices: Tensor[B, Any, Int], shape: Shape) -> int:
-        place = normalize_dim(op, dim, self.shape)
+        dim = self._dim(op, dim)
         mine, theirs = self.shape, indices.shape
         fits = len(mine) == len(theirs) and all(
-            n <= m for d, (m, n) in enumerate(zip(mine, theirs, strict=True)) if d != place
+            n <= m for d, (m, n) in enumerate(zip(mine, theirs, strict=True)) if d != dim
         )
         if not fits or theirs != shape:
             reason = "the indices need the tensor's rank, its sizes at most in the other dims, and the values' shape"
             raise ShapeError(op, reason, given={"tensor": mine, "indices": theirs, "values": shape})
-        self._check_range(op, place, indices)
-        return place
+        self._check_range(op, dim, indices)
+        return dim
 
     def _check_range(self, op: str, dim: int, indices: Tensor[B, Any, Int]) -> None:
         """Indices are Int, live where the tensor lives, and are within the dim, as far as the backend can tell."""
@@ -233,3 +223,48 @@ class Movement(TensorBase[B, D, K]):
         if bounds and not 0 <= bounds[0] <= bounds[1] < self.shape[dim]:
             reason = f"the indices run from {bounds[0]} to {bounds[1]}, and dim {dim} has size {self.shape[dim]}"
             raise ShapeError(op, reason, given={"shape": self.shape})
+
+
+def parse_index(op: str, index: Index, shape: Shape) -> tuple[slice, ...]:
+    """One forward slice for each dim, with every bound filled in. An int becomes a slice of length 1.
+
+    Raises ShapeError for too many parts, an int out of range, or a step that is not positive.
+    """
+    parts = _fill_ellipsis(op, index if isinstance(index, tuple) else (index,), shape)
+    return tuple(_bounded(op, part, dim, size) for dim, (part, size) in enumerate(zip(parts, shape, strict=True)))
+
+
+def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slice | int, ...]:
+    missing = len(shape) - sum(part is not Ellipsis for part in parts)
+    ellipses = [at for at, part in enumerate(parts) if part is Ellipsis]
+    if missing < 0 or len(ellipses) > 1:
+        reason = "it has two ellipses" if missing >= 0 else f"it has parts for {len(shape) - missing} dims"
+        raise ShapeError(op, reason, given={"index": parts, "shape": shape})
+    at = ellipses[0] if ellipses else len(parts)
+    filled = (*parts[:at], *[slice(None)] * missing, *parts[at + 1 :])
+    return tuple(part for part in filled if not isinstance(part, EllipsisType))
+
+
+def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
+    if isinstance(part, slice):
+        return _bounded_slice(op, part, dim, size)
+    if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
+        reason = f"{type(part).__name__} is neither a slice nor an int"
+        hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
+        raise ShapeError(op, reason, hint=hint)
+    part = index_of(part)
+    if not -size <= part < size:
+        raise ShapeError(op, f"index {part} is outside dim {dim}, of size {size}")
+    return slice(part % size, part % size + 1, 1)
+
+
+def _bounded_slice(op: str, part: slice, dim: int, size: int) -> slice:
+    try:
+        start, stop, step = part.indices(size)
+    except TypeError:
+        raise ShapeError(op, f"the bounds and the step of {part} are not whole numbers") from None
+    except ValueError:
+        raise ShapeError(op, f"the step of dim {dim} is 0") from None
+    if step < 1:
+        raise ShapeError(op, f"the step {step} of dim {dim} is not positive")
+    return slice(start, max(start, stop), step)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyburn.base.dtype import Bool, Int
 from tinyburn.base.errors import ShapeError
-from tinyburn.base.shape import D1, broadcast_conflicts, normalize_dim, normalize_dims
+from tinyburn.base.shape import D1, broadcast_conflicts
 
 from . import checks
 from .base import B, D, K, TensorBase
@@ -29,13 +29,13 @@ class Reduction(TensorBase[B, D, K]):
 
     def sum_dim(self, dim: int) -> Tensor[B, D, K]:
         """Added along one dim."""
-        array = self._of_kind("sum_dim", "number")
-        return self._new(self.device.backend.sum_dims(array, (normalize_dim("sum_dim", dim, self.shape),)))
+        return self._new(self.device.backend.sum_dims(self._of_kind("sum_dim", "number"), (self._dim("sum_dim", dim),)))
 
     def sum_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
         """Added along several dims."""
-        array = self._of_kind("sum_dims", "number")
-        return self._new(self.device.backend.sum_dims(array, normalize_dims("sum_dims", dims, self.shape)))
+        return self._new(
+            self.device.backend.sum_dims(self._of_kind("sum_dims", "number"), self._dims("sum_dims", dims))
+        )
 
     def mean(self) -> Tensor[B, D1, K]:
         """The average of all elements. In float16 it adds in float32, so that the sum does not overflow."""
@@ -45,12 +45,15 @@ class Reduction(TensorBase[B, D, K]):
     def mean_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
         """The average along several dims."""
         array = self._of_kind("mean_dims", "float")
-        self._not_empty("mean_dims", places := normalize_dims("mean_dims", dims, self.shape))
-        return self._new(self.device.backend.mean_dims(array, places))
+        dims = self._dims("mean_dims", dims)
+        self._not_empty("mean_dims", dims)
+        return self._new(self.device.backend.mean_dims(array, dims))
 
     def mean_dim(self, dim: int) -> Tensor[B, D, K]:
         """The average along one dim."""
-        return self._new(self.device.backend.mean_dims(self._of_kind("mean_dim", "float"), self._dims("mean_dim", dim)))
+        return self._new(
+            self.device.backend.mean_dims(self._of_kind("mean_dim", "float"), self._filled("mean_dim", dim))
+        )
 
     def prod(self) -> Tensor[B, D1, K]:
         """All elements multiplied; 1 if there are none. A product of halves: no division, so zeros are no trouble."""
@@ -58,8 +61,7 @@ class Reduction(TensorBase[B, D, K]):
 
     def prod_dim(self, dim: int) -> Tensor[B, D, K]:
         """Multiplied along one dim."""
-        array = self._of_kind("prod_dim", "number")
-        return self._new(self.device.backend.prod_dim(array, normalize_dim("prod_dim", dim, self.shape)))
+        return self._new(self.device.backend.prod_dim(self._of_kind("prod_dim", "number"), self._dim("prod_dim", dim)))
 
     def max(self) -> Tensor[B, D1, K]:
         """The largest element. Elements that tie for it share the gradient evenly."""
@@ -68,7 +70,7 @@ class Reduction(TensorBase[B, D, K]):
 
     def max_dim(self, dim: int) -> Tensor[B, D, K]:
         """The largest along one dim."""
-        return self._new(self.device.backend.max_dims(self._of_kind("max_dim", "number"), self._dims("max_dim", dim)))
+        return self._new(self.device.backend.max_dims(self._of_kind("max_dim", "number"), self._filled("max_dim", dim)))
 
     def min(self) -> Tensor[B, D1, K]:
         """The smallest element. Elements that tie for it share the gradient evenly."""
@@ -77,17 +79,17 @@ class Reduction(TensorBase[B, D, K]):
 
     def min_dim(self, dim: int) -> Tensor[B, D, K]:
         """The smallest along one dim."""
-        return self._new(self.device.backend.min_dims(self._of_kind("min_dim", "number"), self._dims("min_dim", dim)))
+        return self._new(self.device.backend.min_dims(self._of_kind("min_dim", "number"), self._filled("min_dim", dim)))
 
     def argmax(self, dim: int) -> Tensor[B, D, Int]:
         """Where the largest along one dim stands; the first of several."""
-        (dim,) = self._dims("argmax", dim)
-        return self._new(self.device.backend.argmax(self._of_kind("argmax", "number"), dim, self.device.int_dtype))
+        found = self._filled("argmax", dim)
+        return self._new(self.device.backend.argmax(self._of_kind("argmax", "number"), *found, self.device.int_dtype))
 
     def argmin(self, dim: int) -> Tensor[B, D, Int]:
         """Where the smallest along one dim stands; the first of several."""
-        (dim,) = self._dims("argmin", dim)
-        return self._new(self.device.backend.argmin(self._of_kind("argmin", "number"), dim, self.device.int_dtype))
+        found = self._filled("argmin", dim)
+        return self._new(self.device.backend.argmin(self._of_kind("argmin", "number"), *found, self.device.int_dtype))
 
     def max_dim_with_indices(self, dim: int) -> tuple[Tensor[B, D, K], Tensor[B, D, Int]]:
         """The largest along one dim, and where it stands."""
@@ -95,19 +97,19 @@ class Reduction(TensorBase[B, D, K]):
 
     def var(self, dim: int) -> Tensor[B, D, K]:
         """The unbiased variance along one dim: squares over ``n - 1``; NaN for a single element."""
-        return self._new(self.device.backend.var(self._of_kind("var", "float"), *self._dims("var", dim), 1))
+        return self._new(self.device.backend.var(self._of_kind("var", "float"), *self._filled("var", dim), 1))
 
     def var_bias(self, dim: int) -> Tensor[B, D, K]:
         """The biased (population) variance along one dim: squares over ``n``."""
-        return self._new(self.device.backend.var(self._of_kind("var_bias", "float"), *self._dims("var_bias", dim), 0))
+        return self._new(self.device.backend.var(self._of_kind("var_bias", "float"), *self._filled("var_bias", dim), 0))
 
     def std(self, dim: int) -> Tensor[B, D, K]:
         """The root of `var`. Its slope for a constant input is taken as 0."""
-        return self._new(self.device.backend.std(self._of_kind("std", "float"), *self._dims("std", dim), 1))
+        return self._new(self.device.backend.std(self._of_kind("std", "float"), *self._filled("std", dim), 1))
 
     def std_bias(self, dim: int) -> Tensor[B, D, K]:
         """The root of `var_bias`. Its slope for a constant input is taken as 0."""
-        return self._new(self.device.backend.std(self._of_kind("std_bias", "float"), *self._dims("std_bias", dim), 0))
+        return self._new(self.device.backend.std(self._of_kind("std_bias", "float"), *self._filled("std_bias", dim), 0))
 
     def norm(self) -> Tensor[B, D1, K]:
         """The Euclidean length of all elements taken as one vector. Its slope at 0 is taken as 0."""
@@ -148,8 +150,9 @@ class Reduction(TensorBase[B, D, K]):
         def __rmatmul__(self, other: object) -> Any:
             raise checks.reject_operand("matmul", self, other)
 
-    def _dims(self, op: str, dim: int) -> tuple[int]:
-        found = normalize_dim(op, dim, self.shape)
+    def _filled(self, op: str, dim: int) -> tuple[int]:
+        """One dim, as the tuple that a reduction takes, if it has any elements."""
+        found = self._dim(op, dim)
         self._not_empty(op, (found,))
         return (found,)
 
@@ -157,9 +160,8 @@ class Reduction(TensorBase[B, D, K]):
         """Guards the reductions that have no value for no elements."""
         if 0 in self.primitive.shape and any(self.shape[dim] == 0 for dim in dims):
             reason = "the tensor has no elements along the reduced dims (an empty batch?)"
-            raise ShapeError(
-                op, reason, given={"shape": self.shape}, hint="skip an empty batch, or use sum(), which is 0"
-            )
+            hint = "skip an empty batch, or use sum(), which is 0"
+            raise ShapeError(op, reason, given={"shape": self.shape}, hint=hint)
 
 
 def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) -> None:
@@ -171,9 +173,8 @@ def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) ->
         raise ShapeError("matmul", reason, given=given, hint="add a dim with unsqueeze()")
     conflicts = broadcast_conflicts(a.shape[:-2], b.shape[:-2])
     if a.shape[-1] != b.shape[-2]:
-        conflicts.insert(
-            0, f"the inner dims differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right"
-        )
+        sides = f"{a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right"
+        conflicts = [f"the inner dims differ: {sides}", *conflicts]
     if conflicts:
         hint = "transpose one of them" if a.shape[-1] == b.shape[-1] or a.shape[-2] == b.shape[-2] else None
         raise ShapeError("matmul", conflicts, given=given, hint=hint)

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+import types
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 import numpy as np
 
-from tinyburn.base.dtype import Float
+from tinyburn.backend.decorator import Differentiable
+from tinyburn.backend.device import Device
+from tinyburn.backend.interface import Backend
+from tinyburn.base.dtype import Bool, Float, Int
 from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ShapeError
 
 from . import checks
 from .base import B, D, K
 from .creation import Creation
 from .data import TensorData
-from .display import tensor_repr
 from .elementwise import Elementwise
+from .gradients import Gradients
 from .movement import Movement
 from .reduction import Reduction
-from .typed import TypedTensor
 
-if TYPE_CHECKING:
-    from tinyburn.autodiff import Autodiff, Gradients
-    from tinyburn.backend.defaults import Backend
-    from tinyburn.backend.device import Device
-
-    IB = TypeVar("IB", bound=Backend)
-    B2 = TypeVar("B2", bound=Backend)
+IB = TypeVar("IB", bound=Backend)
+B2 = TypeVar("B2", bound=Backend)
+AB = TypeVar("AB", bound="Differentiable[Any]")
 
 
 class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K]):
@@ -103,7 +102,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         raise DTypeMismatch("iteration", reason, hint="use x[i], chunks of x[i:j], or x.to_numpy()")
 
     def __repr__(self) -> str:
-        return tensor_repr(self)
+        return _repr(self)
 
     # Between devices
 
@@ -139,18 +138,22 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         """The same values as a constant, cut off from the graph."""
         return self._new(self.backend.detach(self.primitive))
 
-    def inner(self: Tensor[Autodiff[IB, Any], D, K]) -> Tensor[IB, D, K]:
+    def inner(self: Tensor[Differentiable[IB], D, K]) -> Tensor[IB, D, K]:
         """The values on the backend inside the decorator, without the graph."""
         self._decorated("inner")
         device: Any = self.device
         return Tensor(self.primitive.primitive, device.inner)
 
+    @overload
     @staticmethod
-    def from_inner(
-        inner: Tensor[IB, D, K], device: Device[Autodiff[IB, Any]] | None = None
-    ) -> Tensor[Autodiff[IB], D, K]:
+    def from_inner(inner: Tensor[IB, D, K]) -> Tensor[Any, D, K]: ...
+    @overload
+    @staticmethod
+    def from_inner(inner: Tensor[IB, D, K], device: Device[AB]) -> Tensor[AB, D, K]: ...
+    @staticmethod
+    def from_inner(inner: Tensor[IB, D, K], device: Device[Any] | None = None) -> Tensor[Any, D, K]:
         """A constant on ``Autodiff[B]`` around a tensor of ``B``; ``device`` says which, where there are several."""
-        target: Any = inner.device.autodiff() if device is None else device
+        target: Any = Differentiable.over(inner.device) if device is None else device
         if not target.backend.is_autodiff:
             reason = f"{target} is not a device of Autodiff"
             raise BackendMismatch("from_inner", reason, hint="leave the device out, or use Autodiff[B].device()")
@@ -160,7 +163,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         return Tensor(target.backend.from_inner(inner.primitive), target)
 
     def backward(
-        self: Tensor[Autodiff[IB, Any], D, Float],
+        self: Tensor[Differentiable[IB], D, Float],
         gradient: Tensor[IB, D, Float] | None = None,
         retain_graph: bool = False,
         record_flow: bool = False,
@@ -177,34 +180,113 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             GraphError: nothing here is tracked, or an earlier `backward` used the graph up.
             ShapeError, DTypeMismatch, DeviceMismatch: ``gradient`` does not fit; nothing has changed.
         """
-        return cast("Gradients[IB]", self._autodiff("backward").backward(self, gradient, retain_graph, record_flow))
+        grads: Gradients[IB] = self._autodiff("backward").backward(self, gradient, retain_graph, record_flow)
+        return grads
 
-    def grad(self: Tensor[Autodiff[IB, Any], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
+    def grad(self: Tensor[Differentiable[IB], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
         """This leaf's gradient, on the inner backend; None if it was not tracked or not reached."""
-        return cast("Tensor[IB, D, K] | None", _gradients("grad", grads).get(self))
+        return _checked("grad", grads).get(self)
 
-    def grad_remove(self: Tensor[Autodiff[IB, Any], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
+    def grad_remove(self: Tensor[Differentiable[IB], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
         """Like `grad`, and takes it out of ``grads``, so that its memory can go."""
-        return cast("Tensor[IB, D, K] | None", _gradients("grad_remove", grads).remove(self))
+        return _checked("grad_remove", grads).remove(self)
 
     def _decorated(self, op: str) -> Any:
-        if not self.backend.is_decorator:
-            name = self.backend.__name__
-            reason = f"{name} is not a decorator: it has no inner backend"
-            raise BackendMismatch(op, reason, hint=f"use Autodiff[{name}]")
-        return self.backend
+        backend = self.device.backend
+        if not backend.is_decorator:
+            reason = f"{backend.__name__} is not a decorator: it has no inner backend"
+            raise BackendMismatch(op, reason, hint=f"use Autodiff[{backend.__name__}]")
+        return backend
 
     def _autodiff(self, op: str) -> Any:
-        if not self.backend.is_autodiff:
-            name = self.backend.__name__
-            reason = f"{name} records no graph"
-            hint = f"make the device with Autodiff[{name}].device()"
+        backend = self.device.backend
+        if not backend.is_autodiff:
+            hint = f"make the device with Autodiff[{backend.__name__}].device()"
+            reason = f"{backend.__name__} records no graph"
             raise BackendMismatch(op, reason, given={"tensor": checks.describe(self)}, hint=hint)
-        return self.backend
+        return backend
 
 
-def _gradients(op: str, value: Any) -> Any:
-    if not hasattr(value, "of_node"):
+def _checked(op: str, value: Gradients[IB]) -> Gradients[IB]:
+    if not isinstance(value, Gradients):
         reason = f"{type(value).__name__} holds no gradients"
         raise DTypeMismatch(op, reason, hint="hand it what backward() returns")
     return value
+
+
+# How a tensor prints: its values, then the fields that Burn shows
+
+
+def _repr(tensor: Tensor[Any, Any, Any]) -> str:
+    """Values to 4 digits, folded in the middle when there are many, then shape, device, backend, kind, dtype."""
+    lines = ["Tensor {", *_data_lines(tensor)]
+    lines += [
+        f"  shape:   {list(tensor.shape)}",
+        f"  device:  {tensor.device.name}",
+        f"  backend: {tensor.backend.__name__}",
+        f"  kind:    {tensor.kind.__name__}",
+        f"  dtype:   {tensor.dtype}",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _data_lines(tensor: Tensor[Any, Any, Any]) -> list[str]:
+    if not tensor.backend.has_values:
+        return ["  data:    none, this backend keeps shapes only"]
+    values = tensor.backend.to_numpy(tensor.primitive)
+    # Every option is given, so that the caller's own settings do not show.
+    with np.printoptions(suppress=False, nanstr="nan", infstr="inf", sign="-", formatter=None, legacy=False):
+        layout: Any = {"precision": 4, "threshold": 200, "edgeitems": 3, "floatmode": "maxprec"}
+        text = np.array2string(values, 100, separator=", ", prefix="    ", **layout)
+    return ["  data:", f"    {text}"]
+
+
+# ``Tensor[NdArray, 2]`` at run time: the constructors of Tensor, held to a backend, a rank and a kind
+
+
+_MAKERS = {"from_data", "zeros", "ones", "full", "empty", "random", "arange", "eye", "from_inner"}
+
+
+class TypedTensor(types.GenericAlias):
+    """A type alias like ``list[int]``, so annotations work; its constructors check what they made."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name not in _MAKERS:
+            return found
+        backend, rank, kind = _expectations(super().__getattribute__("__args__"))
+
+        def make(*args: Any, **options: Any) -> Any:
+            if name == "from_data" and kind in (Int, Bool) and len(args) < 3:
+                device = options["device"] if "device" in options else list(args)[-1]
+                checks.check_device(name, device)
+                options.setdefault("dtype", device.int_dtype if kind is Int else "bool")
+            return _held_to_type(name, found(*args, **options), backend, rank, kind)
+
+        return make
+
+
+def _expectations(parameters: tuple[Any, ...]) -> tuple[Any, int | None, Any]:
+    """Backend, rank and kind from what stands in the brackets; a type variable expects nothing."""
+    backend, rank, kind = [*parameters, None, None][:3]
+    if not isinstance(rank, int):
+        rank = next(iter(get_args(rank)), None)
+    return (
+        backend if isinstance(backend, type) else None,
+        rank if isinstance(rank, int) else None,
+        kind if kind in (Float, Int, Bool) else None,
+    )
+
+
+def _held_to_type(op: str, tensor: Any, backend: Any, rank: int | None, kind: Any) -> Any:
+    if backend is not None and tensor.backend is not backend:
+        reason = f"the type says {backend.__name__}, the device belongs to {tensor.backend.__name__}"
+        raise BackendMismatch(op, reason, hint=f"use {backend.__name__}.device()")
+    if rank is not None and tensor.rank != rank:
+        reason = f"the type says rank {rank}, the values have rank {tensor.rank}"
+        raise ShapeError(op, reason, given={"shape": tensor.shape})
+    if kind is not None and tensor.kind is not kind:
+        reason = f"the type says {kind.__name__}, the values are {tensor.kind.__name__} ({tensor.dtype})"
+        raise DTypeMismatch(op, reason, hint="give dtype=..., or convert the tensor")
+    return tensor

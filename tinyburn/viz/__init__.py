@@ -1,23 +1,17 @@
-"""The pictures: each one is a pure function of a graph or of an event log."""
+"""The pictures: each one is a pure function of a graph or of an event log.
 
-from .backward import backward_graph
-from .batch import batch
+The pictures of a graph start from `model`, those of memory from the event log; nothing outside asks for more than the
+names below.
+"""
+
+from .backward_graph import backward_graph
+from .batch_lines import batch
 from .byte_ladder import byte_ladder
-from .flow import gradient_flow
+from .gradient_flow import gradient_flow
 from .graph import graph
-from .memory import memory
-from .peak import peak
+from .memory_strip import memory
+from .peak_card import peak
 from .picture import Picture
 from .receipt import receipt
 
-__all__ = [
-    "Picture",
-    "backward_graph",
-    "batch",
-    "byte_ladder",
-    "gradient_flow",
-    "graph",
-    "memory",
-    "peak",
-    "receipt",
-]
+__all__ = ["Picture", "backward_graph", "batch", "byte_ladder", "gradient_flow", "graph", "memory", "peak", "receipt"]

@@ -9,7 +9,7 @@ from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.extras import How, Row
 from tinyburn.memory.measure import MemoryReport
 
-from .draw import Key, card_key, sheet
+from .cards import Key, card_key, sheet
 from .picture import Picture
 from .svg import rect, text, text_width
 
@@ -45,16 +45,14 @@ def byte_ladder(reports: MemoryReport | Mapping[str, MemoryReport]) -> Picture:
 
 def rungs(report: MemoryReport) -> list[Row]:
     """One row for each rung. What the allocator reserved is the sum of three, if all three are known."""
-    known = {row.name: row for row in report.rows}
+    known = {name: Row(name, None, "not measured") for name in RUNGS} | {row.name: row for row in report.rows}
     is_simulated = any(row.how == "simulated" for row in report.rows)
     how: How = "simulated" if is_simulated else "measured"
     known["payload"] = Row("payload", report.peak_bytes, how)
-    if "reserved" not in known:
-        parts = [known.get(name, Row(name, None, "not measured")) for name in ("payload", "padding", "cached")]
-        sizes = [part.bytes for part in parts if part.bytes is not None]
-        whole = len(sizes) == len(parts)
-        known["reserved"] = Row("reserved", sum(sizes) if whole else None, how if whole else "not measured")
-    return [known.get(name, Row(name, None, "not measured")) for name in RUNGS]
+    parts = [known[name].bytes for name in ("payload", "padding", "cached")]
+    if known["reserved"].bytes is None and None not in parts:
+        known["reserved"] = Row("reserved", sum(size or 0 for size in parts), how)
+    return [known[name] for name in RUNGS]
 
 
 def _title(ladders: Mapping[str, Sequence[Row]]) -> str:
@@ -74,12 +72,8 @@ def _title(ladders: Mapping[str, Sequence[Row]]) -> str:
 
 def _each(ladders: Mapping[str, Sequence[Row]], rung: str) -> str:
     """One rung on every backend that knows it: once if they agree."""
-    known = {
-        name: amount(row.bytes)
-        for name, ladder in ladders.items()
-        for row in ladder
-        if row.name == rung and row.bytes is not None
-    }
+    rows = {name: ladder[RUNGS.index(rung)] for name, ladder in ladders.items()}
+    known = {name: amount(row.bytes) for name, row in rows.items() if row.bytes is not None}
     if len(ladders) == 1:
         return "".join(known.values())
     if len(known) == len(ladders) and len(set(known.values())) == 1:
@@ -87,7 +81,7 @@ def _each(ladders: Mapping[str, Sequence[Row]], rung: str) -> str:
     return ", ".join(f"{size} on {name}" for name, size in known.items())
 
 
-def size_text(row: Row) -> str:
+def _size(row: Row) -> str:
     """What was not measured has no number at all."""
     return "" if row.bytes is None else thousands(row.bytes)
 
@@ -96,9 +90,9 @@ def _text(ladders: Mapping[str, Sequence[Row]]) -> str:
     if not ladders:
         return "No report was given."
     rows = [
-        (name if place == 0 else "", row.name, size_text(row), row.how, _MEANINGS[row.name])
+        (name if row is ladder[0] else "", row.name, _size(row), row.how, _MEANINGS[row.name])
         for name, ladder in ladders.items()
-        for place, row in enumerate(ladder)
+        for row in ladder
     ]
     return table(("backend", "kind", "bytes", "how", "what it is"), rows)
 
@@ -114,14 +108,9 @@ def _drawing(title: str, ladders: Mapping[str, Sequence[Row]]) -> str:
             drawn += _rung(row, y, largest)
             y += 24
         y += 12
-    keys = [
-        card_key("measured", "box"),
-        Key(rect(0, 0, 26, 14, "ghost", 2), "simulated, not run there"),
-        Key(
-            rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"'),
-            "not measured, which is not 0",
-        ),
-    ]
+    keys = [card_key("measured", "box"), card_key("simulated, not run there", "ghost")]
+    unknown = rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"')
+    keys.append(Key(unknown, "not measured, which is not 0"))
     notes = ["The length of a bar is the logarithm of its bytes: each step to the right is ten times as much."]
     return sheet(title, (_NAME + _BAR + 260, y), drawn, keys, notes, definitions=_UNKNOWN)
 

@@ -7,8 +7,10 @@ other in a circle. What a box stands for is said on it: nothing is left out in s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from tinyburn.base.text import thousands
 
@@ -48,7 +50,7 @@ class Drawn:
     Attributes:
         spine: for each box the edge from its latest operand, which a layout draws straight: it is the way that the
             data takes through the program, and the parameters come in from the side.
-        box_of: for each item of the graph, the place of its box.
+        box_of: for each item of the graph, the number of its box.
         note: what is not shown; empty if everything is.
     """
 
@@ -76,34 +78,25 @@ def fold(graph: Graph, limit: int = LIMIT) -> Drawn:
     return _drawn(graph, _with_leaves(graph, boxes))
 
 
-def _shortened(graph: Graph, single: list[Box], limit: int) -> list[Box]:
+def _shortened(graph: Graph, boxes: list[Box], limit: int) -> list[Box]:
     """Modules at the deepest level first, then at higher ones; neighbours only if no level is high enough."""
-    deepest = max(graph.items[box.items[0]].path.count(".") for box in single)
-    boxes = single
+    deepest = max(graph.items[number].path.count(".") for number in graph.operations)
     for level in range(deepest + 1, 0, -1):
-        boxes = _fold_repeats(graph, _by_module(graph, single, level))
+        boxes = _fold_repeats(graph, _by_module(graph, level))
         if len(boxes) <= limit:
             return boxes
     return _in_stretches(boxes, limit)
 
 
-# Modules
-
-
-def _by_module(graph: Graph, single: list[Box], level: int) -> list[Box]:
+def _by_module(graph: Graph, level: int) -> list[Box]:
     """One box for each stretch of operations in one module, whose path is cut after ``level`` names."""
-    stretches: list[tuple[str, list[int]]] = []
-    for box in single:
-        number = box.items[0]
-        path = ".".join(graph.items[number].path.split(".")[:level])
-        if path and stretches and stretches[-1][0] == path:
-            stretches[-1][1].append(number)
-        else:
-            stretches.append((path, [number]))
-    return [
-        Box("module", tuple(numbers), (), path) if len(numbers) > 1 else Box("item", tuple(numbers))
-        for path, numbers in stretches
-    ]
+    boxes: list[Box] = []
+    runs = groupby(graph.operations, key=lambda number: ".".join(graph.items[number].path.split(".")[:level]))
+    for path, run in runs:
+        numbers = tuple(run)
+        is_module = path and len(numbers) > 1
+        boxes += [Box("module", numbers, (), path)] if is_module else [Box("item", (number,)) for number in numbers]
+    return boxes
 
 
 # Repeats
@@ -114,18 +107,18 @@ def _fold_repeats(graph: Graph, boxes: list[Box]) -> list[Box]:
     signatures = [_signature(graph, box) for box in boxes]
     runs = [_run_lengths(signatures, period) for period in range(1, _PERIODS + 1)]
     folded: list[Box] = []
-    place = 0
-    while place < len(boxes):
-        period, times = _best_pattern(runs, place)
+    at = 0
+    while at < len(boxes):
+        period, times = _best_pattern(runs, at)
         if times < _REPEATS:
-            folded.append(boxes[place])
-            place += 1
+            folded.append(boxes[at])
+            at += 1
             continue
-        last = place + period * (times - 1)
-        folded += boxes[place : place + period]
-        folded.append(_repeat(graph, boxes[place + period : last], period, times - 2))
+        last = at + period * (times - 1)
+        folded += boxes[at : at + period]
+        folded.append(_repeat(graph, boxes[at + period : last], period, times - 2))
         folded += boxes[last : last + period]
-        place = last + period
+        at = last + period
     return folded
 
 
@@ -138,31 +131,26 @@ def _signature(graph: Graph, box: Box) -> tuple[object, ...]:
 
 
 def _run_lengths(signatures: list[tuple[object, ...]], period: int) -> list[int]:
-    """For each place, how many boxes in a row from there equal the one that comes ``period`` later."""
+    """For each box, how many in a row from there equal the one that comes ``period`` later."""
     lengths = [0] * len(signatures)
-    for place in range(len(signatures) - period - 1, -1, -1):
-        if signatures[place] == signatures[place + period]:
-            lengths[place] = lengths[place + 1] + 1
+    for at in range(len(signatures) - period - 1, -1, -1):
+        if signatures[at] == signatures[at + period]:
+            lengths[at] = lengths[at + 1] + 1
     return lengths
 
 
-def _best_pattern(runs: list[list[int]], place: int) -> tuple[int, int]:
+def _best_pattern(runs: list[list[int]], at: int) -> tuple[int, int]:
     """The period whose repeats from here cover the most boxes, the shortest of equals, and how often it comes."""
-    best = (1, 1)
-    for period, lengths in enumerate(runs, start=1):
-        times = lengths[place] // period + 1
-        if times >= _REPEATS and period * times > best[0] * best[1]:
-            best = (period, times)
-    return best
+    found = [(period, lengths[at] // period + 1) for period, lengths in enumerate(runs, start=1)]
+    repeats = [(period, times) for period, times in found if times >= _REPEATS]
+    return max(repeats, key=lambda each: each[0] * each[1], default=(1, 1))
 
 
 def _repeat(graph: Graph, boxes: list[Box], period: int, times: int) -> Box:
+    names = [box.label or graph.items[box.items[0]].op for box in boxes]
+    pairs = zip(names[:period], names[-period:], strict=True)
+    ranges = [name if name == end else f"{name} … {end.rsplit('.', 1)[-1]}" for name, end in pairs]
     numbers = tuple(number for box in boxes for number in box.items)
-    names = [box.label or graph.items[box.items[0]].op for box in boxes[:period]]
-    ends = [box.label or graph.items[box.items[0]].op for box in boxes[-period:]]
-    ranges = [
-        name if name == end else f"{name} … {end.rsplit('.', 1)[-1]}" for name, end in zip(names, ends, strict=True)
-    ]
     return Box("repeat", numbers, (), f"{thousands(times)} more: {', '.join(ranges)}")
 
 
@@ -184,23 +172,23 @@ def _in_stretches(boxes: list[Box], limit: int) -> list[Box]:
 
 def _with_leaves(graph: Graph, boxes: list[Box]) -> list[Box]:
     """Adds the leaves: inside the box that uses them if that is a folded one, else each before its first use."""
-    box_of = {number: place for place, box in enumerate(boxes) for number in box.items}
-    users: dict[int, dict[int, None]] = {}
+    box_of = {number: index for index, box in enumerate(boxes) for number in box.items}
+    users: dict[int, set[int]] = {leaf: set() for leaf in graph.leaves}
     for number in graph.operations:
-        for parent in graph.items[number].parents:
-            users.setdefault(parent, {})[box_of[number]] = None
+        for leaf in users.keys() & set(graph.items[number].parents):
+            users[leaf].add(box_of[number])
     inside: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
-    is_crowded = sum(len(places) > 1 for leaf, places in users.items() if not graph.items[leaf].is_operation) > LIMIT
-    for leaf in graph.leaves:
-        places = list(users.get(leaf, {0: None}))
-        shared = len(places) > 1 and not is_crowded
-        is_inside = bool(boxes) and not shared and _hides(boxes[min(places)], graph.items[leaf])
-        (inside if is_inside else before).setdefault(min(places), []).append(leaf)
+    is_crowded = sum(len(found) > 1 for found in users.values()) > LIMIT
+    for leaf, found in users.items():
+        first = min(found, default=0)
+        is_shared = len(found) > 1 and not is_crowded
+        is_inside = bool(boxes) and not is_shared and _hides(boxes[first], graph.items[leaf])
+        (inside if is_inside else before).setdefault(first, []).append(leaf)
     result: list[Box] = []
-    for place, box in enumerate(boxes):
-        result += [Box("item", (leaf,)) for leaf in before.get(place, [])]
-        result.append(replace(box, leaves=tuple(inside.get(place, []))))
+    for index, box in enumerate(boxes):
+        result += [Box("item", (leaf,)) for leaf in before.get(index, [])]
+        result.append(replace(box, leaves=tuple(inside.get(index, []))))
     return result or [Box("item", (leaf,)) for leaf in graph.leaves]
 
 
@@ -211,9 +199,9 @@ def _hides(box: Box, leaf: Item) -> bool:
 
 def _drawn(graph: Graph, boxes: list[Box]) -> Drawn:
     box_of = [0] * len(graph.items)
-    for place, box in enumerate(boxes):
+    for index, box in enumerate(boxes):
         for number in (*box.items, *box.leaves):
-            box_of[number] = place
+            box_of[number] = index
     edges: dict[tuple[int, int], None] = {}
     for number, item in enumerate(graph.items):
         for parent in item.parents:
@@ -241,3 +229,34 @@ def _note(graph: Graph, boxes: list[Box]) -> str:
         return ""
     hidden = f"{thousands(inside)} of {count(len(graph.items), 'node')}"
     return f"{hidden} are not drawn one by one, but in {len(folded)} of the {count(len(boxes), 'box')}"
+
+
+# In words
+
+
+def box_label(graph: Graph, box: Box) -> str:
+    """A module's path, ``998 more: add``, or from which result to which; for a single item its own label."""
+    first, last = graph.items[box.items[0]], graph.items[box.items[-1]]
+    return box.label or (first.label if box.kind == "item" else f"{first.label} … {last.label}")
+
+
+def box_words(graph: Graph, box: Box) -> tuple[str, str, str, str]:
+    """A box in a table: its label; what it is; what it computes, or holds; and the shape of its last result."""
+    last = graph.items[box.items[-1]]
+    if box.kind == "item":
+        return last.label, last.op if last.is_operation else last.kind, last.formula, str(last.shape)
+    return box_label(graph, box), count(len(box.items), "operation"), _contents(graph, box), str(last.shape)
+
+
+def _contents(graph: Graph, box: Box) -> str:
+    """Which operations, the most frequent first, and how many leaves of which kind."""
+    ops = Counter(graph.items[number].op for number in box.items).most_common(6)
+    parts = [op if times == 1 else f"{times} {op}" for op, times in ops]
+    kinds = Counter(graph.items[leaf].kind for leaf in box.leaves)
+    parts += [count(times, kind) for kind, times in kinds.items()]
+    return ", ".join(parts)
+
+
+def with_notes(table: str, notes: Sequence[str]) -> str:
+    """The text form: the table, and under it what else there is to say."""
+    return "\n".join([table, "", *notes]) if notes else table

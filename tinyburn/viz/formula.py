@@ -1,7 +1,7 @@
 """How an operation is written in a picture: ``x @ W``, ``d ** 2``, ``mean(x, dim=0)``.
 
 A student reads the line of the program again, with the real operands and the real numbers in it, and so finds
-the place in the code that made the box.
+the line that made the box.
 """
 
 from __future__ import annotations
@@ -10,26 +10,20 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from tinyburn.autodiff.checkpoint import CHECKPOINT
-from tinyburn.base.shape import Shape
+from tinyburn.autodiff.checkpointing import CHECKPOINT
 from tinyburn.base.text import thousands
 
-NAMES = {
-    **{"powf": "pow", "powf_scalar": "pow", "mask_where": "where"},
-    **{f"{name}_dims": name for name in ("sum", "mean", "max", "min")},
-}
-"""Operations that have another name in the interface than in a program."""
-
+_NAMES = {"powf": "pow", "powf_scalar": "pow", "mask_where": "where"}
+"""Operations that have another name in the interface than in a program; so have ``sum_dims`` and the like."""
 _SIGNS = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "remainder": "%", "matmul": "@"},
-    **{"powf": "**", "powf_scalar": "**"},
+    **{"powf": "**", "powf_scalar": "**", "equal": "==", "greater": ">", "lower": "<"},
 }
-_REDUCTIONS = {"sum_dims", "mean_dims", "max_dims", "min_dims"}
 
 
 def op_name(op: str) -> str:
     """The name that a reader knows: ``pow`` for ``powf_scalar``."""
-    return NAMES.get(op, op)
+    return _NAMES.get(op, op.removesuffix("_dims"))
 
 
 def formula(op: str, arguments: Sequence[str]) -> str:
@@ -46,38 +40,29 @@ def formula(op: str, arguments: Sequence[str]) -> str:
         return f"where({mask}, {b}, {a})"
     if op == "slice":
         return f"{arguments[0]}[{arguments[1]}]"
-    if op in _REDUCTIONS:
+    if op.endswith("_dims"):
         return f"{op_name(op)}({arguments[0]}, dim={arguments[1]})"
     return f"{op_name(op)}({', '.join(arguments)})"
 
 
 def argument_text(value: Any) -> str:
-    """An argument that is not a tensor: a number, a dim, a shape, a dtype or the bounds of a slice."""
+    """An argument that is not a tensor: a number, a dim, a shape, a dtype or the bounds of a slice.
+
+    Bounds look as in the program; a single dim has no brackets; anything longer is a tuple.
+    """
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, slice):
-        return _bounds(value)
-    if isinstance(value, tuple):
-        return _sequence(value)
-    return str(value)
+        step = f":{value.step}" if value.step not in (None, 1) else ""
+        return f"{value.start}:{value.stop}{step}"
+    if not isinstance(value, tuple):
+        return str(value)
+    parts = ", ".join(map(argument_text, value))
+    is_bare = len(value) == 1 or (value and isinstance(value[0], slice))
+    return parts if is_bare else f"({parts})"
 
 
-def _sequence(values: tuple[Any, ...]) -> str:
-    """Bounds of a slice as in the program; a single dim without its brackets; anything longer as a tuple."""
-    parts = [argument_text(value) for value in values]
-    if values and isinstance(values[0], slice):
-        return ", ".join(parts)
-    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def _bounds(part: slice) -> str:
-    step = f":{part.step}" if part.step not in (None, 1) else ""
-    return f"{part.start}:{part.stop}{step}"
-
-
-def shape_text(shape: Shape) -> str:
-    """A shape with no digit that a table could take for a number: ``(16, 8)``, ``(4,)``."""
-    return str(tuple(shape))
+# Words and numbers
 
 
 def count(number: int, noun: str) -> str:
@@ -89,3 +74,10 @@ def count(number: int, noun: str) -> str:
 def digits(value: float) -> str:
     """A measured number with 3 digits, which is what two machines agree on."""
     return f"{value:.3g}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a, b and c``; of more than four the first three, and how many more."""
+    if len(words) > 4:
+        return f"{', '.join(words[:3])} and {len(words) - 3} more"
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -14,11 +14,10 @@ from typing import Any
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.tensor import Tensor
 
-from .boxes import Row, box_label, rows_of, with_notes
-from .draw import Card, Key, arrow, card_key, fit, leaf_keys, line_key, sheet
-from .fold import Box, Drawn, fold, small_enough
-from .formula import count, shape_text
-from .layout import place
+from .cards import Card, Key, arrow, card_key, curve, fit, leaf_keys, line_key, sheet
+from .fold import Box, Drawn, box_label, box_words, fold, small_enough, with_notes
+from .formula import count
+from .layout import arrange
 from .model import LEAF_LETTERS, Graph, Name, read_graph
 from .picture import Picture
 
@@ -43,7 +42,7 @@ def graph(tensor: Tensor[Any, Any, Any], /, **names: Name) -> Picture:
 def _picture(model: Graph, drawn: Drawn) -> Picture:
     title = _title(model)
     notes = [note for note in (drawn.note, absent_note(model)) if note]
-    return Picture(title, _text(rows_of(model, drawn), notes), _svg(title, model, drawn, notes))
+    return Picture(title, with_notes(_table(model, drawn), notes), _svg(title, model, drawn, notes))
 
 
 def absent_note(model: Graph) -> str:
@@ -60,29 +59,20 @@ def _title(model: Graph) -> str:
     return f"{operations}; {thousands(len(tracked))} of {thousands(len(model.leaves))} leaves {verb} a gradient"
 
 
-def _text(rows: Sequence[Row], notes: Sequence[str]) -> str:
-    header = ("name", "operation", "formula", "shape", "dtype", "bytes", "gradient", "module")
-    cells = [
-        (
-            row.label,
-            row.what,
-            row.formula,
-            row.shape,
-            row.dtype,
-            amount(row.size).removesuffix(" B"),
-            "yes" if row.gets_gradient else "no",
-            row.path,
-        )
-        for row in rows
-    ]
-    return with_notes(table(header, cells), notes)
+def _table(model: Graph, drawn: Drawn) -> str:
+    rows: list[tuple[str, ...]] = []
+    for box in drawn.boxes:
+        last = model.items[box.items[-1]]
+        gradient = "yes" if gets_gradient(model, box) else "no"
+        rows.append((*box_words(model, box), last.dtype, thousands(last.size), gradient, last.path))
+    return table(("name", "operation", "formula", "shape", "dtype", "bytes", "gradient", "module"), rows)
 
 
 def _svg(title: str, model: Graph, drawn: Drawn, notes: Sequence[str]) -> str:
     cards = [card_of(model, box) for box in drawn.boxes]
-    layout = place([card.size for card in cards], drawn.edges, drawn.spine)
+    layout = arrange([card.size for card in cards], drawn.edges, drawn.spine)
     body = [
-        arrow(points, is_dashed=not gets_gradient(model, drawn.boxes[start]))
+        arrow(curve(points), is_dashed=not gets_gradient(model, drawn.boxes[start]))
         for (start, _), points in zip(drawn.edges, layout.routes, strict=True)
     ]
     for card, (x, y) in zip(cards, layout.corners, strict=True):
@@ -98,30 +88,25 @@ def gets_gradient(model: Graph, box: Box) -> bool:
 def card_of(model: Graph, box: Box) -> Card:
     """How one box of the graph looks; all pictures of a graph show it so."""
     last = model.items[box.items[-1]]
-    is_root = last is model.root
+    is_root, strong = last is model.root, "box rule thick"
     if box.kind != "item":
-        return _group_card(model, box, is_root)
-    size = f"{shape_text(last.shape)} {last.dtype} {amount(last.size)}"
+        style = strong if is_root else "box frame"
+        return Card(*fit(box_label(model, box)), _inside(model, box), style=style, stacked=True)
     if last.is_operation:
-        head, rest = fit(last.label, f"= {last.formula}")
-        return Card(head, rest, (f"{last.op} {size}",), style="box rule thick" if is_root else "box")
-    head, _ = fit(last.label, "")
+        style = strong if is_root else "box"
+        return Card(*fit(last.label, f"= {last.formula}"), (f"{last.op} {last.summary}",), style=style)
+    head, _ = fit(last.label)
     if last.gets_gradient:
         letter = LEAF_LETTERS[last.kind]
-        return Card(head, "", (size,), letter, f"box s{letter} {'thick' if is_root else 'frame'}")
-    return Card(head, "no gradient", (size,), "", "ghost frame")
+        return Card(head, "", (last.summary,), letter, f"box s{letter} {'thick' if is_root else 'frame'}")
+    return Card(head, "no gradient", (last.summary,), "", "ghost frame")
 
 
-def _group_card(model: Graph, box: Box, is_root: bool) -> Card:
-    last = model.items[box.items[-1]]
-    head, rest = fit(box_label(model, box), "")
-    inside = count(len(box.items), "operation")
+def _inside(model: Graph, box: Box) -> tuple[str, str]:
+    """What a box of several operations holds, and what comes out of it."""
     tracked = [model.items[leaf].size for leaf in box.leaves if model.items[leaf].gets_gradient]
-    if tracked:
-        inside += f", P {count(len(tracked), 'leaf')} {amount(sum(tracked))}"
-    out = f"out {shape_text(last.shape)} {last.dtype} {amount(last.size)}"
-    style = "box rule thick" if is_root else "box frame"
-    return Card(head, rest, (inside, out), style=style, stacked=True)
+    leaves = f", P {count(len(tracked), 'leaf')} {amount(sum(tracked))}" if tracked else ""
+    return count(len(box.items), "operation") + leaves, f"out {model.items[box.items[-1]].summary}"
 
 
 def _keys(model: Graph, drawn: Drawn) -> list[Key]:
@@ -133,5 +118,4 @@ def _keys(model: Graph, drawn: Drawn) -> list[Key]:
         keys.append(line_key("no gradient comes back", "line arrow off"))
     if "group" in kinds:
         keys.append(card_key("several operations", "box frame"))
-    keys.append(card_key("what was asked for", "box rule thick"))
-    return keys
+    return [*keys, card_key("what was asked for", "box rule thick")]

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from itertools import count
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from tinyburn.autodiff import Node
+from tinyburn.base.dtype import DTYPES
 from tinyburn.base.errors import BackendMismatch, ConfigError, GraphError
 from tinyburn.base.shape import Shape
+from tinyburn.base.text import amount
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
 from .formula import argument_text, formula, op_name
-from .operands import tracked_operands
 
 Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
 """What a caller can give a name to."""
-
 
 LEAF_LETTERS = {"parameter": "P", "leaf": "I"}
 """The letter of a leaf that gets a gradient, as the memory pictures have it: only a `Param` makes a parameter."""
@@ -66,6 +64,11 @@ class Item:
         """Whether `backward` brings one here."""
         return self.kind != "constant"
 
+    @property
+    def summary(self) -> str:
+        """Its shape, dtype and bytes: ``(16, 8) float64 1 024 B``."""
+        return f"{self.shape} {self.dtype} {amount(self.size)}"
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -73,15 +76,17 @@ class Graph:
 
     Attributes:
         absent: names that the caller gave, and that are not in this graph.
-        consumed: an earlier ``backward()`` has used the graph up, so its saved buffers are gone.
         recomputes: whether the backend's strategy computes the results of an operation again instead of keeping them.
     """
 
     items: tuple[Item, ...]
     numbers: Mapping[Node, int]
     absent: tuple[str, ...]
-    consumed: bool
     recomputes: Callable[[str], bool]
+
+    def label(self, node: Node) -> str:
+        """The name of a node's value in this picture."""
+        return self.items[self.numbers[node]].label
 
     @property
     def root(self) -> Item:
@@ -97,10 +102,6 @@ class Graph:
     def leaves(self) -> list[int]:
         """The numbers of the leaves and constants, in the order of their discovery."""
         return [number for number, item in enumerate(self.items) if not item.is_operation]
-
-    def tracked(self, number: int) -> list[tuple[int, int]]:
-        """The operands of an operation that a gradient goes to: each one's place, and its number."""
-        return [(place, self.numbers[parent]) for place, parent in tracked_operands(self.items[number].node)]
 
 
 def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, Name]) -> Graph:
@@ -122,9 +123,8 @@ def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, 
     numbers = {node: number for number, node in enumerate(order)}
     absent = tuple(name for name, node, _ in given if node is None or node not in numbers)
     items = tuple(_item(node, labels, numbers, node in parameters) for node in order)
-    consumed = any(node.edges is None and not node.is_constant for node in order)
     backend: Any = tensor.backend
-    return Graph(items, numbers, absent, consumed, backend.strategy.recomputes)
+    return Graph(items, numbers, absent, backend.strategy.recomputes)
 
 
 def _walk(root: Node) -> list[Node]:
@@ -148,7 +148,7 @@ def _labels(order: list[Node], given: dict[Node, str]) -> dict[Node, str]:
     """The caller's names first; then ``leaf 1``, ``constant 1``, and ``t1`` for a result, by order of discovery."""
     taken = set(given.values())
     labels: dict[Node, str] = {}
-    counts = {"leaf ": 0, "constant ": 0, "t": 0}
+    fresh = {start: _fresh(start, taken) for start in ("leaf ", "constant ", "t")}
     for node in order:
         if node in given:
             labels[node] = given[node]
@@ -156,15 +156,13 @@ def _labels(order: list[Node], given: dict[Node, str]) -> dict[Node, str]:
             labels[node] = "loss" if prod(node.shape) == 1 else "result"
         else:
             start = "leaf " if node.is_leaf else "constant " if node.is_constant else "t"
-            labels[node] = _next_label(start, counts, taken)
+            labels[node] = next(fresh[start])
     return labels
 
 
-def _next_label(start: str, counts: dict[str, int], taken: set[str]) -> str:
-    counts[start] += 1
-    while f"{start}{counts[start]}" in taken:
-        counts[start] += 1
-    return f"{start}{counts[start]}"
+def _fresh(start: str, taken: set[str]) -> Iterator[str]:
+    """``t1``, ``t2`` and so on, without the labels that the caller has taken."""
+    return (label for number in count(1) if (label := f"{start}{number}") not in taken)
 
 
 def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], is_parameter: bool) -> Item:
@@ -176,7 +174,7 @@ def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], i
         op=op_name(node.op),
         formula=formula(node.op, texts) if node.arguments else "",
         shape=node.shape,
-        dtype=_dtype_name(node.dtype),
+        dtype=DTYPES[node.dtype],
         size=prod(node.shape) * node.dtype.itemsize,
         path=node.path,
         parents=tuple([numbers[parent] for parent in node.parents]),
@@ -186,16 +184,15 @@ def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], i
 
 def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Node | None, bool]]:
     """Each name with its node, if it has one yet, and whether it is a parameter."""
-    found: list[tuple[str, Node | None, bool]] = []
+    found: list[tuple[str, Any, bool]] = []
     for name, value in names.items():
         if isinstance(value, Module):
-            params = [(f"{name}.{path}", param.val()) for path, param in value.named_params()]
-            found += [(path, _node_of(picture, path, tensor), True) for path, tensor in params]
+            found += [(f"{name}.{path}", param.val(), True) for path, param in value.named_params()]
         elif isinstance(value, Param):
-            found.append((name, _node_of(picture, name, value.val()), True))
+            found.append((name, value.val(), True))
         else:
-            found.append((name, _node_of(picture, name, value), False))
-    return found
+            found.append((name, value, False))
+    return [(name, _node_of(picture, name, tensor), is_parameter) for name, tensor, is_parameter in found]
 
 
 def _node_of(picture: str, name: str, value: Any) -> Node | None:
@@ -209,8 +206,3 @@ def _node_of(picture: str, name: str, value: Any) -> Node | None:
         raise BackendMismatch(f"viz.{picture}", reason, hint=hint)
     node: Node | None = value.primitive.node
     return node
-
-
-@cache
-def _dtype_name(dtype: np.dtype[Any]) -> str:
-    return dtype.name  # which NumPy works out anew each time

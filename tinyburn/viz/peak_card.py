@@ -1,25 +1,62 @@
-"""The drawing of the peak card: a bar and a life for each buffer, and below them the peaks that could have been."""
+"""Picture 5, the peak card: who is alive at the peak, since when, until when, kept by what; and three what-ifs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from tinyburn.backend import Category
-from tinyburn.base.text import amount
+from tinyburn.base.text import amount, table, thousands
+from tinyburn.memory.history import History
+from tinyburn.memory.holders import Holder, read_holders
+from tinyburn.memory.measure import MemoryReport
+from tinyburn.memory.whatif import WhatIf, past_their_use, this_one_recomputed, what_ifs
 
-from .draw import Key, card_key, sheet
-from .palette import MARKS
-from .svg import fill_of, number, path, rect, text, text_width
-from .whatif import WhatIf
+from .cards import category_keys, cut, sheet
+from .picture import Picture
+from .svg import MARKS, block, number, path, rect, text, text_width, xy
 
+MAX_ROWS = 60
+"""Of the table of buffers; a longer one is folded."""
 MAX_BARS = 12
 """Buffers with a bar of their own; the others share one."""
+_STATE = (Category.PARAMETER, Category.OPTIMIZER)
+_HOW = (
+    "Each what-if is the peak of the whole log, replayed. Names dropped: every buffer that only Python still holds "
+    "goes right after its last use. Recomputed: activations of memory-bound operations go after their last forward use "
+    "and come back for their rule, as BalancedCheckpointing does at its best; what they are made from is kept instead."
+)
+
 _BAR, _LIFE = 150.0, 210.0  # the widest bar, and the whole job in the lives
 _NUMBERS = 128.0  # where the bars begin, after the letter and the bytes
 _MIDDLE = _NUMBERS + _BAR + 14  # and where the words do
 _HEADING = "the operation that made it, and what keeps it"
 _LONGEST = 58  # characters of a line in the middle
+
+
+def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Picture:
+    """The card of a report's peak.
+
+    The report's log tells all but the Python names, which can be seen only while the job runs. They come with the
+    holders.
+
+    Args:
+        report: of a measured or a planned job.
+        holders: what `memory.holders_at_peak` says of the same job and batch; None if nobody looked.
+    """
+    if report.peak_event < 0:
+        title, words = "Peak 0 B: no tensor had any bytes", "Nothing is alive at any moment, so there is no peak."
+        return Picture(title, words, sheet(title, (400, 20), [text(0, 12, words, "soft")]))
+    history, names_known = History(report.events), holders is not None
+    alive = read_holders(report.events, report.peak_event, {}) if holders is None else holders
+    entries = [_entry(holder, history, index < MAX_BARS, names_known) for index, holder in enumerate(alive)]
+    idle = [buffer for buffer, end in past_their_use(history).items() if end <= report.peak_event]
+    notes = _notes(idle, alive, names_known)
+    moment = (history.number(report.peak_event), len(history.ops))
+    title = _title(report, alive, names_known)
+    found = _Findings(title, entries, what_ifs(history), notes, moment, report.peak_bytes)
+    return Picture(title, _text(found), _svg(found))
 
 
 @dataclass(frozen=True)
@@ -42,51 +79,119 @@ class Entry:
     alone: WhatIf | None
 
 
-def draw_nothing(title: str, words: str) -> str:
-    """A sheet with one line, for a job without a peak."""
-    return sheet(title, (400, 20), [text(0, 12, words, "soft")])
+@dataclass(frozen=True)
+class _Findings:
+    """What there is to say; ``moment`` is the number of the peak's operation, and how many there are."""
+
+    title: str
+    entries: list[Entry]
+    answers: Sequence[WhatIf]
+    notes: list[str]
+    moment: tuple[int, int]
+    peak: int
 
 
-def draw_card(
-    title: str,
-    entries: Sequence[Entry],
-    answers: Sequence[WhatIf],
-    notes: Sequence[str],
-    moment: tuple[int, int],
-    peak: int,
-) -> str:
-    """The whole SVG. ``moment`` is the number of the peak's operation, and how many there are."""
-    shown, rest = entries[:MAX_BARS], entries[MAX_BARS:]
-    words = [_HEADING, *[line for entry in shown for line in _lines(entry, peak)]]
-    right = _MIDDLE + max(map(text_width, words)) + 24
-    drawing = _headings(right)
-    y = 24.0
-    for entry in shown:
-        drawing += _row(entry, y, shown[0].bytes, peak)
-        drawing += _life(entry, y, right, moment[1])
-        y += 13 * len(_lines(entry, peak)) + 10
+def _title(report: MemoryReport, alive: Sequence[Holder], names_known: bool) -> str:
+    """The finding: how much the graph keeps, and how much only a name."""
+    by_graph = sum(holder.bytes for holder in alive if holder.savers)
+    finding = f"Peak {amount(report.peak_bytes)} at {report.peak_op}: the graph keeps {amount(by_graph)} of it"
+    if not names_known:
+        return finding
+    by_name = sum(
+        holder.bytes for holder in alive if holder.names and not holder.savers and holder.category not in _STATE
+    )
+    return f"{finding}, only a Python name {amount(by_name)}" if by_name else f"{finding}, names alone keep none"
+
+
+def _entry(holder: Holder, history: History, with_alone: bool, names_known: bool) -> Entry:
+    """One buffer in words. What it would save by itself is looked for where there is a bar for it."""
+    return Entry(
+        letter=MARKS[holder.category].letter,
+        bytes=holder.bytes,
+        made_by=str(holder.made_by),
+        since=history.number(holder.since),
+        until=len(history.ops) if holder.until is None else history.number(holder.until),
+        until_text=history.ends_in(holder.until),
+        kept_by=_kept_by(holder, names_known),
+        alone=this_one_recomputed(history, holder.buffer) if with_alone else None,
+    )
+
+
+def _kept_by(holder: Holder, names_known: bool) -> str:
+    """Every reason why a buffer is alive."""
+    reasons = [*map(str, holder.savers), *[f"name {name}" for name in holder.names]]
+    if reasons:
+        return "; ".join(reasons)
+    if holder.made_by.phase == "backward":
+        return "the backward pass, on its way"
+    return "a call that still runs" if names_known else "no node; a name or a call"
+
+
+def _notes(idle: Sequence[int], alive: Sequence[Holder], names_known: bool) -> list[str]:
+    """What a reader has to know about the found. ``idle`` are the buffers that nobody uses again."""
+    if not names_known:
+        return [_HOW, "Python names were not looked at: hand holders to viz.peak to see them."]
+    named = [name for holder in alive if holder.buffer in idle for name in holder.names]
+    return [_HOW] + ([f"Past their last use at the peak: {', '.join(dict.fromkeys(named))}."] if named else [])
+
+
+# The tables
+
+
+def _text(found: _Findings) -> str:
+    shown, rest = found.entries[:MAX_ROWS], found.entries[MAX_ROWS:]
+    rows = [
+        (entry.letter, thousands(entry.bytes), entry.made_by, str(entry.since), entry.until_text, entry.kept_by)
+        for entry in shown
+    ]
     if rest:
-        drawing += _folded(rest, y)
-        y += 26
-    drawing += _moment(right, y, moment)
-    drawing += _answers(answers, peak, y + 40)
-    height = y + 50 + 24 * (len(answers) + 1)
-    return sheet(title, (max(right + _LIFE, 860), height), drawing, _keys(shown), notes)
+        rows.append(("", thousands(sum(entry.bytes for entry in rest)), f"… {thousands(len(rest))} more", "", "", ""))
+    rows.append(("", thousands(found.peak), "total", "", "", ""))
+    header = ("", "bytes", "made by", "since", "until", "kept by")
+    lines = [f"Alive at the peak, in operation {found.moment[0]}:", table(header, rows), "", "What if:"]
+    answers = [(answer.question, thousands(answer.touched), *_answer(found.peak, answer)) for answer in found.answers]
+    lines.append(table(("", "buffers", "peak", "change", "at"), answers))
+    alone = [
+        (thousands(entry.bytes), entry.made_by, str(entry.since), *_answer(found.peak, entry.alone))
+        for entry in shown
+        if entry.alone
+    ]
+    if alone:
+        lines += ["", "What if one activation alone is recomputed:"]
+        lines.append(table(("bytes", "made by", "since", "peak", "change", "at"), alone))
+    return "\n".join([*lines, "", *[row for note in found.notes for row in wrap(note, 110)]])
 
 
-def _keys(entries: Sequence[Entry]) -> list[Key]:
-    """The categories that have a bar."""
-    letters = {entry.letter for entry in entries}
-    marks = [MARKS[category] for category in Category if MARKS[category].letter in letters]
-    return [card_key(mark.name, "box", mark.letter) for mark in marks]
+def _answer(before: int, answer: WhatIf) -> tuple[str, str, str]:
+    where = answer.at if answer.moved else "the same operation"
+    return thousands(answer.peak_bytes), answer.change(before), where
 
 
-def _headings(right: float) -> list[str]:
-    return [
+# The drawing: a bar and a life for each buffer, and below them the peaks that could have been
+
+
+def _svg(found: _Findings) -> str:
+    shown, rest = found.entries[:MAX_BARS], found.entries[MAX_BARS:]
+    lines = [_lines(entry, found.peak) for entry in shown]
+    right = _MIDDLE + max(map(text_width, [_HEADING, *[line for each in lines for line in each]])) + 24
+    drawing = [
         text(_NUMBERS - 10, 10, "bytes", "soft", "end"),
         text(_MIDDLE, 10, _HEADING, "soft"),
         text(right, 10, "its life in the job", "soft"),
     ]
+    y = 24.0
+    for entry, words in zip(shown, lines, strict=True):
+        drawing += _buffer(entry, words, y, shown[0].bytes)
+        drawing += _life(entry, y, right, found.moment[1])
+        y += 13 * len(words) + 10
+    if rest:
+        drawing.append(text(_NUMBERS - 10, y + 15, amount(sum(entry.bytes for entry in rest)), "ink", "end"))
+        drawing.append(text(_NUMBERS, y + 15, f"in {len(rest)} more, none of them larger", "soft"))
+        y += 26
+    drawing += _moment(right, y, found.moment)
+    drawing += _answers(found.answers, found.peak, y + 40)
+    size = (max(right + _LIFE, 860), y + 50 + 24 * (len(found.answers) + 1))
+    return sheet(found.title, size, drawing, category_keys({entry.letter for entry in shown}), found.notes)
 
 
 def _lines(entry: Entry, peak: int) -> list[str]:
@@ -94,45 +199,32 @@ def _lines(entry: Entry, peak: int) -> list[str]:
     lines = [f"{entry.since} {entry.made_by}", entry.kept_by]
     if entry.alone:
         lines.append(f"recomputed: peak {amount(entry.alone.peak_bytes)}, {entry.alone.change(peak)}")
-    return [_cut(line) for line in lines]
+    return [cut(line, _LONGEST) for line in lines]
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def _row(entry: Entry, y: float, largest: int, peak: int) -> list[str]:
+def _buffer(entry: Entry, lines: Sequence[str], y: float, largest: int) -> list[str]:
     width = max(_BAR * entry.bytes / max(largest, 1), 1)
-    lines = _lines(entry, peak)
     return [
         text(6, y + 15, entry.letter, "ink bold", "middle"),
         text(_NUMBERS - 10, y + 15, amount(entry.bytes), "ink", "end"),
-        rect(_NUMBERS, y + 2, width, 18, "gap", 0, f'fill="{fill_of(entry.letter)}"'),
+        block(_NUMBERS, y + 2, width, 18, entry.letter),
         text(_MIDDLE, y + 11, lines[0], "ink bold"),
-        *[text(_MIDDLE, y + 24 + 13 * place, line, "soft") for place, line in enumerate(lines[1:])],
+        *[text(_MIDDLE, y + 24 + 13 * row, line, "soft") for row, line in enumerate(lines[1:])],
     ]
 
 
 def _life(entry: Entry, y: float, left: float, count: int) -> list[str]:
     """The part of the job in which the buffer is alive."""
-    start, end = [left + _LIFE * min(place, count) / max(count, 1) for place in (max(entry.since - 1, 0), entry.until)]
-    whole = path(f"M{number(left)} {number(y + 11)}h{number(_LIFE)}", "line", 'stroke-width=".6"')
-    return [whole, rect(start, y + 6, max(end - start, 2), 10, "gap", 0, f'fill="{fill_of(entry.letter)}"')]
-
-
-def _folded(rest: Sequence[Entry], y: float) -> list[str]:
-    size = amount(sum(entry.bytes for entry in rest))
-    return [
-        text(_NUMBERS - 10, y + 15, size, "ink", "end"),
-        text(_NUMBERS, y + 15, f"in {len(rest)} more, none of them larger", "soft"),
-    ]
+    start, end = [left + _LIFE * min(at, count) / max(count, 1) for at in (max(entry.since - 1, 0), entry.until)]
+    whole = path(f"M{xy(left, y + 11)}h{number(_LIFE)}", "line", 'stroke-width=".6"')
+    return [whole, block(start, y + 6, max(end - start, 2), 10, entry.letter)]
 
 
 def _moment(left: float, y: float, moment: tuple[int, int]) -> list[str]:
     """The line of the peak through all lives."""
-    place, count = moment
-    x = left + _LIFE * (place - 0.5) / max(count, 1)
-    label = f"peak, operation {place} of {count}"
+    operation, count = moment
+    x = left + _LIFE * (operation - 0.5) / max(count, 1)
+    label = f"peak, operation {operation} of {count}"
     half = text_width(label) / 2
     middle = min(max(x, left + half), left + _LIFE - half)
     line = path(f"M{number(x)} 18V{number(y)}", "rule", 'stroke-width="1.2"')
@@ -145,14 +237,12 @@ def _answers(answers: Sequence[WhatIf], peak: int, y: float) -> list[str]:
     drawn = [text(0, y, "what if", "ink bold")]
     rows = [("as it is", peak, "")]
     for answer in answers:
-        place = "at the same operation" if not answer.moved else f"at {answer.at}"
-        rows.append((answer.question, answer.peak_bytes, f"{answer.change(peak)}, {place}"))
+        where = f"at {answer.at}" if answer.moved else "at the same operation"
+        rows.append((answer.question, answer.peak_bytes, f"{answer.change(peak)}, {where}"))
     for row, (question, size, words) in enumerate(rows):
         top = y + 10 + 24 * row
-        drawn += [
-            text(0, top + 13, question),
-            rect(160, top + 1, max(size * scale, 1), 16, "box"),
-            text(374, top + 13, amount(size), "ink bold"),
-            text(374 + text_width(amount(size)) + 14, top + 13, _cut(words), "soft"),
-        ]
+        drawn.append(text(0, top + 13, question))
+        drawn.append(rect(160, top + 1, max(size * scale, 1), 16, "box"))
+        drawn.append(text(374, top + 13, amount(size), "ink bold"))
+        drawn.append(text(374 + text_width(amount(size)) + 14, top + 13, cut(words, _LONGEST), "soft"))
     return drawn

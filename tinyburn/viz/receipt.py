@@ -12,10 +12,9 @@ from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.measure import MemoryReport
 from tinyburn.memory.timeline import walk
 
-from .draw import Key, card_key, sheet
-from .palette import MARKS
+from .cards import card_key, category_keys, sheet
 from .picture import Picture
-from .svg import LINE, fill_of, path, rect, text
+from .svg import CHARACTER, LINE, MARKS, block, path, rect, text
 
 TERMS = (Category.PARAMETER, Category.ACTIVATION, Category.GRADIENT, Category.TEMPORARY)
 """The four of the usual formula: parameters + activations + gradients + temporaries."""
@@ -97,27 +96,31 @@ def plan_gap(plan: MemoryReport, report: MemoryReport) -> str:
     if (planned.names, planned.events) == (measured.names, measured.events):
         return f"No gap: all {len(measured.events)} events of the two logs are the same."
     pairs = enumerate(zip_longest(planned.events, measured.events))
-    place = next((place for place, (one, other) in pairs if one != other), 0)
-    size = report.peak_bytes - plan.peak_bytes
-    gap = f"{amount(abs(size))} {'more' if size > 0 else 'less'}" if size else "The same peak, by chance"
-    return f"{gap}: the two logs part at event {place}, so this is not the run that was planned."
+    event = next((event for event, (one, other) in pairs if one != other), 0)
+    gap = report.peak_bytes - plan.peak_bytes
+    change = _change(gap) if gap else "The same peak, by chance"
+    return f"{change}: the two logs part at event {event}, so this is not the run that was planned."
 
 
 def truth_gap(ledger: int, truth: int | None, because: str) -> str:
     """What an independent count says of the ledger."""
     if truth is None:
         return "Not measured: nobody else counted this run."
-    gap = truth - ledger
     if because:
         return because
+    gap = truth - ledger
     if not gap:
         return "No gap: it counts the same to the byte."
-    if 0 < abs(gap) <= 64:
-        change = f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}"
-        return f"{change}: NumPy asks for some bytes for a number, or where an array is empty."
-    if gap > 0:
-        return f"{amount(gap)} more: it also counts what is no tensor data, such as Python's own objects."
-    return f"{amount(-gap)} less: it did not see every buffer, or it did not look at the moment of the peak."
+    reason = "it also counts what is no tensor data, such as Python's own objects"
+    if abs(gap) <= 64:
+        reason = "NumPy asks for some bytes for a number, or where an array is empty"
+    elif gap < 0:
+        reason = "it did not see every buffer, or it did not look at the moment of the peak"
+    return f"{_change(gap)}: {reason}."
+
+
+def _change(gap: int) -> str:
+    return f"{amount(abs(gap))} {'more' if gap > 0 else 'less'}"
 
 
 def _title(lines: Sequence[Line]) -> str:
@@ -131,23 +134,14 @@ def _title(lines: Sequence[Line]) -> str:
 
 def _text(lines: Sequence[Line], largest: dict[Category, int], plan: MemoryReport) -> str:
     numbers = [(line.name, "" if line.bytes is None else thousands(line.bytes), line.gap) for line in lines]
-    rows = [
-        (
-            MARKS[category].letter,
-            MARKS[category].name,
-            thousands(size),
-            thousands(at_peak(plan, category)),
-            _in_formula(category),
-        )
-        for category, size in largest.items()
-        if size
-    ]
+    rows: list[tuple[str, ...]] = []
+    for category, size in largest.items():
+        if size:
+            sizes = (thousands(size), thousands(at_peak(plan, category)))
+            is_term = "yes" if category in TERMS else "no"
+            rows.append((MARKS[category].letter, MARKS[category].name, *sizes, is_term))
     categories = table(("", "category", "at its largest", "at the peak", "in the formula"), rows)
     return f"{table(('', 'bytes', 'the gap to the line before'), numbers)}\n\n{categories}"
-
-
-def _in_formula(category: Category) -> str:
-    return "yes" if category in TERMS else "no"
 
 
 def _drawing(
@@ -163,9 +157,9 @@ def _drawing(
         words = wrap(line.gap, _WORDS)
         drawn += [text(14, y + 38 + LINE * row, content, "soft") for row, content in enumerate(words)]
         y += 42 + LINE * len(words)
-    keys = [card_key(MARKS[category].name, "box", MARKS[category].letter) for category in Category if largest[category]]
-    keys.append(Key(rect(0, 0, 26, 14, "ghost", 2), "not measured"))
-    return sheet(title, (14 + _WORDS * 6.7, y), drawn, keys if lines[3].bytes is None else keys[:-1])
+    keys = category_keys({MARKS[category].letter for category, size in largest.items() if size})
+    keys += [card_key("not measured", "ghost")] if lines[3].bytes is None else []
+    return sheet(title, (14 + _WORDS * CHARACTER, y), drawn, keys)
 
 
 def _bar(line: Line, parts: dict[Category, int], y: float, scale: float) -> list[str]:
@@ -174,11 +168,11 @@ def _bar(line: Line, parts: dict[Category, int], y: float, scale: float) -> list
         return [rect(_LEFT, y + 2, 120, 18, "ghost", 2), text(_LEFT + 132, y + 15, "not measured", "soft")]
     drawn, x = [], _LEFT
     pieces = parts if sum(parts.values()) == line.bytes else {}
-    for category, size in pieces.items():
-        if size:
-            drawn.append(rect(x, y + 2, size * scale, 18, "gap", 0, f'fill="{fill_of(MARKS[category].letter)}"'))
-            x += size * scale
     if not pieces:
         drawn.append(rect(_LEFT, y + 2, max(line.bytes * scale, 1), 18, "box"))
+    for category, size in pieces.items():
+        if size:
+            drawn.append(block(x, y + 2, size * scale, 18, MARKS[category].letter))
+            x += size * scale
     end = _LEFT + line.bytes * scale
     return [*drawn, path(f"M{_LEFT} {y:g}v22", "rule"), text(end + 12, y + 15, amount(line.bytes), "ink bold")]

@@ -1,25 +1,26 @@
 """What the backward pass needs from the forward pass, and why: the data of picture 2.
 
 A rule keeps exactly what it names. So the reason for each kept buffer can be read from the rule: it stands in the
-line of mathematics that gives an operand's gradient.
+line of mathematics that gives an operand's gradient. All of it is read from the rule table and not from what the nodes
+have saved, so it holds after a backward pass has freed that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 
 from tinyburn.autodiff import Node
-from tinyburn.autodiff.checkpoint import CHECKPOINT
+from tinyburn.autodiff.checkpointing import CHECKPOINT
+from tinyburn.autodiff.rules import Rule, rules_of
 from tinyburn.backend import Category
 from tinyburn.backend.operations import OPERATIONS
 
-from .formula import argument_text
-from .kept import Kept, kept_by_operation
 from .model import Graph, Item
-from .palette import MARKS
-from .slopes import gradient_line, slope_line, spreads
-
-_VIEWS = {"permute", "expand", "slice"}
+from .slopes import gradient_line, slope_line
+from .svg import MARKS, Mark
 
 
 @dataclass(frozen=True)
@@ -27,16 +28,18 @@ class Saved:
     """One value that one operation keeps.
 
     Attributes:
-        item: the number of the item whose value it is.
-        storage: the number of the item that the memory belongs to: another one if the value is a view.
-        reason: why, in words.
+        item: whose value it is.
+        storage: the item that the memory belongs to: another one if the value is a view.
+        operation: the number of the operation.
+        needs: what it is kept for, as in `kept_by_operation`.
         again: an earlier operation keeps the same memory, so that it counts there.
         freed: a backward pass has used the operation up.
     """
 
-    item: int
-    storage: int
-    reason: str
+    item: Item
+    storage: Item
+    operation: int
+    needs: tuple[tuple[int, int], ...]
     again: bool
     freed: bool
 
@@ -45,18 +48,95 @@ def saved_by_operation(graph: Graph) -> dict[int, list[Saved]]:
     """For each operation what it keeps, each value once; an empty list for one that keeps nothing."""
     seen: set[int] = set()
     saved: dict[int, list[Saved]] = {}
-    for number, all_kept in kept_by_operation(graph).items():
-        users: dict[int, list[Kept]] = {}
-        for kept in all_kept:
-            users.setdefault(kept.item, []).append(kept)
+    for number, kept in kept_by_operation(graph).items():
+        freed = graph.items[number].node.edges is None
         saved[number] = []
-        for value, kept_for in users.items():
+        for value, needs in kept.items():
             storage = storage_of(graph, value)
-            reason = _reason(graph, number, kept_for)
-            freed = graph.items[number].node.edges is None
-            saved[number].append(Saved(value, storage, reason, storage in seen, freed))
+            items = graph.items[value], graph.items[storage]
+            saved[number].append(Saved(*items, number, tuple(needs), storage in seen, freed))
             seen.add(storage)
     return saved
+
+
+def reason_of(graph: Graph, saved: Saved) -> str:
+    """Why a value is kept, in words."""
+    item = graph.items[saved.operation]
+    if item.node.op == CHECKPOINT:
+        return "an input of the segment, which will run again"
+    kept = graph.numbers[saved.item.node]
+    again = dict.fromkeys(graph.items[wanted].label for _, wanted in saved.needs if wanted != kept)
+    if again:
+        return f"{item.op} keeps it to compute {' and '.join(again)} again"
+    slope = slope_line(item.node, graph.label)
+    if slope:
+        return f"{item.op} keeps it: its slope is {slope}"
+    operands = dict.fromkeys(graph.items[operand].label for operand, _ in saved.needs)
+    return f"{item.op} keeps it for the gradient of {' and '.join(operands)}"
+
+
+def mark_of(item: Item) -> Mark:
+    """The category of a kept value, as the memory pictures have it."""
+    return MARKS[{"operation": Category.ACTIVATION, "parameter": Category.PARAMETER}.get(item.kind, Category.INPUT)]
+
+
+# Which values
+
+
+def kept_by_operation(graph: Graph) -> dict[int, dict[int, list[tuple[int, int]]]]:
+    """For each operation the values that it keeps, or kept before a backward pass used it up.
+
+    With each value comes what it is kept for: the operand whose gradient needs it, and the value that the rule asks
+    for. The two values differ where the backend's strategy computes the second one again, from the first.
+    """
+    sources = _sources(graph)
+    kept: dict[int, dict[int, list[tuple[int, int]]]] = {number: {} for number in graph.operations}
+    for number, found in kept.items():
+        for operand, value in _asked_for(graph.items[number].node):
+            wanted = graph.numbers[value]
+            for source in sources[wanted]:
+                found.setdefault(source, []).append((graph.numbers[operand], wanted))
+    return kept
+
+
+def _sources(graph: Graph) -> list[tuple[int, ...]]:
+    """For each item what is kept if a rule asks for it: itself, or what it would be computed from again."""
+    sources: list[tuple[int, ...]] = []
+    for number, item in enumerate(graph.items):
+        if item.is_operation and item.node.op != CHECKPOINT and graph.recomputes(item.node.op):
+            below = [source for parent in item.parents for source in sources[parent]]
+            sources.append(tuple(dict.fromkeys(below)))
+        else:
+            sources.append((number,))
+    return sources
+
+
+def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
+    """Each value that the rules of an operation ask for, after the operand whose gradient needs it."""
+    if node.op == CHECKPOINT:
+        inputs = takewhile(lambda argument: isinstance(argument, Node), node.arguments)  # then comes their number
+        yield from ((node.arguments[0], value) for value in inputs)
+        return
+    values = {**dict(zip(OPERATIONS[node.op].parameters, node.arguments, strict=False)), "out": node}
+    rules = dict(_rules(node.op))
+    for index, operand in tracked_operands(node):
+        named = [values[name] for name in rules[index].names]
+        yield from ((operand, value) for value in named if isinstance(value, Node))
+
+
+def tracked_operands(node: Node) -> list[tuple[int, Node]]:
+    """Each operand that a gradient goes to, after its position among the arguments."""
+    positions = range(len(node.arguments)) if node.op == CHECKPOINT else [index for index, _ in _rules(node.op)]
+    operands = [(index, node.arguments[index]) for index in positions]
+    return [(index, each) for index, each in operands if isinstance(each, Node) and not each.is_constant]
+
+
+@cache
+def _rules(op: str) -> list[tuple[int, Rule]]:
+    return rules_of(op) if op in OPERATIONS else []
+
+
+# Whose memory
 
 
 def storage_of(graph: Graph, number: int) -> int:
@@ -67,56 +147,23 @@ def storage_of(graph: Graph, number: int) -> int:
 
 
 def _is_view(graph: Graph, item: Item) -> bool:
-    """A reshape is a view unless its operand lies scattered in memory; a cast to the same dtype does nothing."""
-    op = item.node.op
-    if op == "reshape":
-        return graph.items[item.parents[0]].node.op not in _VIEWS
-    return op in _VIEWS or (op == "cast" and graph.items[item.parents[0]].dtype == item.dtype)
+    """By its declaration. A reshape has to copy a view that lies scattered; a cast to the same dtype does nothing."""
+    view = _view(item)
+    if view != "maybe":
+        return view == "always"
+    operand = graph.items[item.parents[0]]
+    return operand.dtype == item.dtype if item.node.op == "cast" else _view(operand) != "always"
 
 
-def category_letter(item: Item) -> str:
-    """The category of a kept value, as the memory pictures have it."""
-    category = {"operation": Category.ACTIVATION, "parameter": Category.PARAMETER}.get(item.kind, Category.INPUT)
-    return MARKS[category].letter
+def _view(item: Item) -> str:
+    return OPERATIONS[item.node.op].view if item.node.op in OPERATIONS else "never"
 
 
-def gradients_of(graph: Graph, number: int) -> list[tuple[int, str]]:
-    """For each tracked operand of an operation its number, and the line that gives its gradient."""
-    item = graph.items[number]
-    texts = _texts(graph, number)
-    lines: list[tuple[int, str]] = []
-    for place, operand in graph.tracked(number):
-        line = gradient_line(item.node.op, place, texts)
-        shape = graph.items[operand].shape
-        if spreads(item.node.op) and shape != item.shape:
-            line += f", summed to {tuple(shape)}"
-        lines.append((operand, line))
-    return lines
+# Which gradients
 
 
-def _texts(graph: Graph, number: int) -> dict[str, str]:
-    """The operation's arguments by name, in words, and ``out``."""
-    item = graph.items[number]
-    if item.node.op not in OPERATIONS:
-        return {"out": item.label}
-    operation = OPERATIONS[item.node.op]
-    operands = iter(item.parents)
-    values = [
-        graph.items[next(operands)].label if isinstance(argument, Node) else argument_text(argument)
-        for argument in item.node.arguments
-    ]
-    return {**dict(zip(operation.parameters, values, strict=False)), "out": item.label}
-
-
-def _reason(graph: Graph, number: int, kept_for: list[Kept]) -> str:
-    item = graph.items[number]
-    if item.node.op == CHECKPOINT:
-        return "an input of the segment, which will run again"
-    again = dict.fromkeys(graph.items[kept.again].label for kept in kept_for if kept.again is not None)
-    if again:
-        return f"{item.op} keeps it to compute {' and '.join(again)} again"
-    slope = slope_line(item.node.op, _texts(graph, number))
-    if slope:
-        return f"{item.op} keeps it: its slope is {slope}"
-    operands = dict.fromkeys(graph.items[kept.operand].label for kept in kept_for)
-    return f"{item.op} keeps it for the gradient of {' and '.join(operands)}"
+def gradients_of(graph: Graph, number: int) -> list[str]:
+    """For each tracked operand of an operation a line that gives its gradient: ``W gets x.mT @ g``."""
+    node = graph.items[number].node
+    pairs = tracked_operands(node)
+    return [f"{graph.label(operand)} gets {gradient_line(node, index, graph.label)}" for index, operand in pairs]

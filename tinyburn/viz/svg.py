@@ -1,27 +1,77 @@
-"""Writing SVG: a page with the shared style, and the few shapes that pictures are made of.
+"""Writing SVG: a page, the few shapes that pictures are made of, and one colour language for all of them.
 
 Text is set in a monospaced font at a fixed width for each character, so that a picture has the same layout whatever
 fonts a machine has. Numbers are rounded, so that it has the same bytes.
+
+A category is never told by its colour alone: it has a hatch and a letter too. The colours are told apart in every kind
+of colour vision, and stand at 3:1 or more on white and on #111.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 
-from .palette import DARK, LIGHT, MARKS
+from tinyburn.backend import Category
 
 CHARACTER = 6.7
 """Width of one character of the standard text, in pixels."""
 LINE = 16
 """Height of one line of the standard text, in pixels."""
 
+# Colours
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a category looks: its letter, its colour, and the angle of its hatch in degrees (None: plain)."""
+
+    letter: str
+    name: str
+    colour: str
+    hatch: int | None
+
+
+MARKS: dict[Category, Mark] = {
+    Category.PARAMETER: Mark("P", "parameter", "#6e90f7", None),
+    Category.INPUT: Mark("I", "input", "#759e4c", 0),
+    Category.ACTIVATION: Mark("A", "activation", "#df0c0c", 45),
+    Category.GRADIENT: Mark("G", "gradient", "#1f7a4d", 90),
+    Category.OPTIMIZER: Mark("O", "optimizer", "#d8649e", 135),
+    Category.TEMPORARY: Mark("T", "temporary", "#8a4c9e", 20),
+    Category.OUTPUT: Mark("Y", "output", "#7247f5", 70),
+    Category.UNKNOWN: Mark("X", "unknown", "#7247f5", 110),
+}
+
+LIGHT = {"paper": "#ffffff", "ink": "#1a1a1a", "soft": "#5c5c5c", "line": "#8a8a8a", "fill": "#f4f4f4"}
+DARK = {"paper": "#111111", "ink": "#ececec", "soft": "#ababab", "line": "#858585", "fill": "#242424"}
+"""The colours that change with the reader's theme, by their CSS class."""
+
+_FILLS = {mark.letter: mark.colour if mark.hatch is None else f"url(#h{mark.letter})" for mark in MARKS.values()}
+
+
+def fill_of(letter: str) -> str:
+    """The ``fill`` attribute of a category: its hatch, or its plain colour."""
+    return _FILLS[letter]
+
+
+# Shapes
+
 
 def number(value: float) -> str:
-    """A coordinate with at most one decimal."""
-    return (
-        f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
-    )
+    """A coordinate with at most one decimal, and no minus before a zero."""
+    return f"{value:z.1f}".removesuffix(".0")
+
+
+def xy(x: float, y: float) -> str:
+    """A point, as paths and transforms take it."""
+    return f"{number(x)} {number(y)}"
+
+
+def polyline(points: Iterable[tuple[float, float]]) -> str:
+    """The commands of an SVG path straight from point to point."""
+    return "M" + "L".join([xy(*point) for point in points])
 
 
 def text_width(text: str) -> float:
@@ -31,34 +81,47 @@ def text_width(text: str) -> float:
 
 def text(x: float, y: float, content: str, style: str = "ink", anchor: str = "start") -> str:
     """One line of text, its baseline at y. ``style`` is a list of CSS classes."""
-    at = f'x="{number(x)}" y="{number(y)}"' + (f' text-anchor="{anchor}"' if anchor != "start" else "")
-    return f'<text {at} class="{style}">{escape(_printable(content))}</text>'
+    aligned = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text x="{number(x)}" y="{number(y)}"{aligned} class="{style}">{_escaped(content)}</text>'
 
 
-def _printable(content: str) -> str:
+def _escaped(content: str) -> str:
     """XML has no form at all for control characters, and a name in a model can hold one."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in content)
+    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in content))
 
 
 def rect(x: float, y: float, width: float, height: float, style: str, radius: float = 0, extra: str = "") -> str:
     """A rectangle by its top left corner; ``extra`` is more attributes."""
     corner = f' rx="{number(radius)}"' if radius else ""
     size = f'width="{number(width)}" height="{number(height)}"'
-    more = f" {extra}" if extra else ""
-    return f'<rect x="{number(x)}" y="{number(y)}" {size}{corner} class="{style}"{more}/>'
+    return f'<rect x="{number(x)}" y="{number(y)}" {size}{corner} class="{style}"{_more(extra)}/>'
+
+
+def block(x: float, y: float, width: float, height: float, letter: str, style: str = "gap") -> str:
+    """A rectangle in the colour of a category."""
+    return rect(x, y, width, height, style, 0, f'fill="{fill_of(letter)}"')
+
+
+def circle(x: float, y: float, radius: float, style: str, extra: str = "") -> str:
+    """A circle by its centre."""
+    return f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" class="{style}"{_more(extra)}/>'
 
 
 def path(commands: str, style: str, extra: str = "") -> str:
     """A line or an area by SVG's path commands."""
-    return f'<path d="{commands}" class="{style}"{" " + extra if extra else ""}/>'
+    return f'<path d="{commands}" class="{style}"{_more(extra)}/>'
+
+
+def _more(extra: str) -> str:
+    return f" {extra}" if extra else ""
 
 
 def page(width: float, height: float, title: str, body: Iterable[str], definitions: str = "", style: str = "") -> str:
     """The whole SVG. ``title`` is what a screen reader says; colours follow the reader's light or dark theme."""
-    size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
+    size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {xy(width, height)}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-        f"<title>{escape(_printable(title))}</title>",
+        f"<title>{_escaped(title)}</title>",
         f"<style>{_STYLE}{style}</style>",
         f"<defs>{_HATCHES}{definitions}</defs>",
         rect(0, 0, width, height, "paper"),
@@ -81,12 +144,8 @@ def _theme(colours: dict[str, str]) -> str:
 _STYLE = (
     "text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:11px}"
     ".title{font-size:13px;font-weight:bold}.bold{font-weight:bold}"
-    + _theme(LIGHT)
-    + f"@media (prefers-color-scheme:dark){{{_theme(DARK)}}}"
-    + "".join(
-        f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values()
-    )
-)
+    f"{_theme(LIGHT)}@media (prefers-color-scheme:dark){{{_theme(DARK)}}}"
+) + "".join(f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values())
 
 _HATCHES = "".join(
     f'<pattern id="h{mark.letter}" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -95,10 +154,3 @@ _HATCHES = "".join(
     for mark in MARKS.values()
     if mark.hatch is not None
 )
-
-
-def fill_of(letter: str) -> str:
-    """The ``fill`` attribute of a category: its hatch, or its plain colour."""
-    plain = {mark.letter for mark in MARKS.values() if mark.hatch is None}
-    colours = {mark.letter: mark.colour for mark in MARKS.values()}
-    return colours[letter] if letter in plain else f"url(#h{letter})"

@@ -42,7 +42,7 @@ def compute(source: str, bindings: list[Array], workgroups: tuple[int, int]) -> 
         kind = wgpu.BufferUsage.STORAGE if array.ndim else wgpu.BufferUsage.UNIFORM
         usage = kind | wgpu.BufferUsage.COPY_SRC
         buffers.append(device.create_buffer_with_data(data=np.atleast_1d(array), usage=usage))
-    entries = [{"binding": place, "resource": {"buffer": buffer}} for place, buffer in enumerate(buffers)]
+    entries = [{"binding": index, "resource": {"buffer": buffer}} for index, buffer in enumerate(buffers)]
     group = device.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
     encoder = device.create_command_encoder()
     work = encoder.begin_compute_pass()
@@ -61,15 +61,15 @@ def evaluate(functions: str, expression: str, *operands: Array, dtype: str = "fl
     arrays = [np.ascontiguousarray(operand).reshape(-1) for operand in np.broadcast_arrays(*operands)]
     out = np.zeros(arrays[0].size, dtype)
     lines = [functions]
-    for place, array in enumerate([*arrays, out]):
-        access = "read_write" if place == len(arrays) else "read"
+    for index, array in enumerate([*arrays, out]):
+        access = "read_write" if index == len(arrays) else "read"
         kind = _WGSL[array.dtype.name]
-        lines.append(f"@group(0) @binding({place}) var<storage, {access}> buffer_{place}: array<{kind}>;")
+        lines.append(f"@group(0) @binding({index}) var<storage, {access}> buffer_{index}: array<{kind}>;")
     lines.append("@compute @workgroup_size(64)")
     lines.append("fn main(@builtin(global_invocation_id) id: vec3<u32>) {")
     lines.append(f"    let i = id.x + id.y * {_WIDTH}u;")
     lines.append(f"    if (i >= {out.size}u) {{ return; }}")
-    lines += [f"    let {'ab'[place]} = buffer_{place}[i];" for place in range(len(arrays))]
+    lines += [f"    let {'ab'[index]} = buffer_{index}[i];" for index in range(len(arrays))]
     lines.append(f"    buffer_{len(arrays)}[i] = {expression};")
     lines.append("}")
     width = -(-out.size // 64)

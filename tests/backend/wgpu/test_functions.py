@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.backend.table import ROWS
 from tests.backend.wgpu.raw import evaluate, gpu, is_software
 from tinyburn import Tensor, Wgpu
-from tinyburn.backend.wgpu import functions
-from tinyburn.backend.wgpu.functions import FUNCTIONS, source_of
+from tinyburn.backend.wgpu.kernel import functions, source_of, wgsl_text
 
 Array = np.ndarray[Any, Any]
 
@@ -77,13 +77,23 @@ def powers(bases: Array, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
-    """By function and range, as in the table of the docstring: the reference and the operands."""
+    """By function and range, as in the table of functions.wgsl: the reference and the operands.
+
+    A function of one number that is computed everywhere needs no row here: its reference is that of the operation.
+    """
     rng = np.random.default_rng(3)
     wide, near = np.exp(rng.uniform(-80, 80, 300_000)), 1 + rng.uniform(-0.3, 0.42, 300_000)
     bases = rng.uniform(-100, 100, 300_000).astype("float32")
     dividends = np.nan_to_num(any_bits(rng, 300_000))
     divisors = np.concatenate([any_bits(rng, 200_000), dividends[200_000:] / np.float32(7)])
-    return {
+    anywhere = np.concatenate([both(POSITIVE), grid(-100, 100), grid(-10, 10)])
+    references = {f"{row.name}_of": row.reference for row in ROWS if len(row.args) == 1}
+    whole = {
+        key: (references[key[0]], (anywhere,))
+        for key in stated()
+        if key[1] == "all normal numbers" and key[0] in references
+    }
+    return whole | {
         ("exp_of", "-87 to 88.7"): (np.exp, (np.concatenate([grid(-87, 88.7), grid(-1, 1)]),)),
         ("log_of", "all normal positive numbers"): (np.log, (np.concatenate([POSITIVE, grid(0.5, 2)]),)),
         ("log1p_of", "-1 to all normal positive numbers"): (
@@ -91,9 +101,6 @@ def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
             (np.concatenate([POSITIVE, -some_of(SMALLEST, 1), grid(-0.9999, 2)]),),
         ),
         ("sqrt_of", "all normal positive numbers"): (np.sqrt, (POSITIVE,)),
-        ("sin_of", "all normal numbers"): (np.sin, (np.concatenate([both(POSITIVE), grid(-100, 100)]),)),
-        ("cos_of", "all normal numbers"): (np.cos, (np.concatenate([both(POSITIVE), grid(-100, 100)]),)),
-        ("tanh_of", "all normal numbers"): (np.tanh, (np.concatenate([both(POSITIVE), grid(-10, 10)]),)),
         ("erf_of", "all normal numbers"): (ERF, (np.concatenate([both(some_of(SMALLEST, 100)), grid(-5, 5)]),)),
         ("power", "results from 1e-38 to 3e38"): (np.power, powers(wide.astype("float32"), rng)),
         ("power", "a near 1, results from 1e-38 to 3e38"): (np.power, powers(near.astype("float32"), rng)),
@@ -106,8 +113,8 @@ def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
 
 
 def stated() -> dict[tuple[str, str], int]:
-    """The rows of the table in the docstring."""
-    rows = re.findall(r"^(\w+)  +(.+?)  +(\d+)$", functions.__doc__ or "", re.MULTILINE)
+    """The rows of the table in the first lines of functions.wgsl."""
+    rows = re.findall(r"^// (\w+)  +(.+?)  +(\d+)$", wgsl_text("functions"), re.MULTILINE)
     return {(name, over): int(ulp) for name, over, ulp in rows}
 
 
@@ -209,9 +216,9 @@ def test_whole_powers_of_whole_numbers_are_whole() -> None:
     bases, exponents = np.meshgrid(np.arange(-8, 9), np.arange(0, 9))
     got = call("power", bases.astype("float32"), exponents.astype("float32"))
     np.testing.assert_array_equal(got, (bases**exponents).reshape(-1))
-    places = np.arange(-126, 128)
-    twos = np.ldexp(np.float32(1), places)  # NumPy's own exp2 is not exact in float32
-    np.testing.assert_array_equal(call("power", np.array([2], "float32"), places.astype("float32")), twos)
+    exponents = np.arange(-126, 128)
+    twos = np.ldexp(np.float32(1), exponents)  # NumPy's own exp2 is not exact in float32
+    np.testing.assert_array_equal(call("power", np.array([2], "float32"), exponents.astype("float32")), twos)
 
 
 @pytest.mark.parametrize(("name", "reference"), [("equal", np.equal), ("less", np.less), ("less_equal", np.less_equal)])
@@ -255,7 +262,7 @@ def test_a_negative_power_of_a_whole_number_has_no_fraction() -> None:
 
 
 def test_no_literal_is_infinite_or_nan() -> None:
-    code = "\n".join(line.split("//")[0] for line in source_of(FUNCTIONS).splitlines())
+    code = "\n".join(line.split("//")[0] for line in source_of(functions()).splitlines())
     literals = re.findall(r"(?<!\w)\d+\.\d*(?:e-?\d+)?|(?<!\w)\d+e-?\d+", code)
     assert len(literals) > 100
     assert all(abs(np.float32(literal)) < np.inf for literal in literals)
@@ -274,7 +281,7 @@ def test_source_of_has_what_is_called_once_and_in_order() -> None:
 
 
 def test_every_function_compiles_alone() -> None:
-    for name in FUNCTIONS:
+    for name in functions():
         gpu().create_shader_module(code=source_of([name]))
 
 

@@ -20,7 +20,7 @@ from tinyburn.backend.wgpu.matmul import Tiling, choose_tiling, dispatches
 from tinyburn.base.shape import broadcast_shape
 
 SIDES = (1, 2, 7, 16, 17, 63, 64, 65, 129, 257)
-SHAPES = [(m, k, n) for place, m in enumerate(SIDES) for k, n in ((SIDES[-1 - place], 17), (9, SIDES[-1 - place]))]
+SHAPES = [(m, k, n) for index, m in enumerate(SIDES) for k, n in ((SIDES[-1 - index], 17), (9, SIDES[-1 - index]))]
 rng = np.random.default_rng(11)
 
 

@@ -158,7 +158,7 @@ def test_an_interrupt_in_any_line_leaves_a_pool_that_counts_right(gpu_device: An
     before = gpu_device.memory_usage()
     lines = 0
     source, first = inspect.getsourcelines(pool.Pool.take)
-    guard = first + next(place for place, text in enumerate(source) if "with self._lock" in text)
+    guard = first + next(index for index, text in enumerate(source) if "with self._lock" in text)
 
     def interrupt(frame: Any, event: str, _: object) -> Any:
         nonlocal lines

@@ -12,9 +12,9 @@ import pytest
 from tests.backend.wgpu.raw import compute, evaluate, gpu
 from tinyburn.backend.wgpu.adapter import find_adapter
 from tinyburn.backend.wgpu.gpu import open_gpu
-from tinyburn.backend.wgpu.kernel import THREADS, grid
-from tinyburn.backend.wgpu.random import THREEFRY, draw_into, random_kernel, split_seed
-from tinyburn.base.distribution import Bernoulli, Normal, Uniform
+from tinyburn.backend.wgpu.kernel import THREADS, grid, wgsl_text
+from tinyburn.backend.wgpu.random import draw_into, random_kernel, split_seed
+from tinyburn.base.distribution import Distribution
 
 Array = np.ndarray[Any, Any]
 
@@ -81,7 +81,7 @@ def test_known_answers(key: tuple[int, int], counter: tuple[int, int], result: t
 
 def only_threefry() -> str:
     """The generator without the functions that turn words into numbers."""
-    return THREEFRY[: THREEFRY.index("// A whole number of 2^-24")]
+    return wgsl_text("random").partition("// A whole number of 2^-24")[0]
 
 
 def test_the_generator_is_the_one_in_numpy(rng: np.random.Generator) -> None:
@@ -96,34 +96,36 @@ def test_the_generator_is_the_one_in_numpy(rng: np.random.Generator) -> None:
 def test_uniform_numbers_are_the_first_24_bits(size: int) -> None:
     for draw in (0, 1, 2**32 - 1):
         expected = (words(size, draw)[0] >> 8) * 2.0**-24
-        np.testing.assert_array_equal(raw_draw(Uniform(), size, draw), expected)
-        np.testing.assert_array_equal(gpu_draw(Uniform(), size, draw), expected)
+        np.testing.assert_array_equal(raw_draw(Distribution.Uniform(), size, draw), expected)
+        np.testing.assert_array_equal(gpu_draw(Distribution.Uniform(), size, draw), expected)
 
 
 def test_uniform_never_reaches_high() -> None:
     above_1 = float(np.nextafter(np.float32(1), np.float32(2)))
     for low, high in ((-3.0, 5.0), (1.0, 2.0), (1.0, above_1), (-1.0, 0.0)):
-        drawn = raw_draw(Uniform(low, high), 100_000)
+        drawn = raw_draw(Distribution.Uniform(low, high), 100_000)
         assert low <= drawn.min()
         assert drawn.max() < high
         u = words(100_000)[0] >> 8
         np.testing.assert_allclose(drawn, low + u * 2.0**-24 * (high - low), atol=3e-7 * (high - low) + 6e-8 * high)
-    np.testing.assert_array_equal(raw_draw(Uniform(3, 3), 100), np.full(100, 3))
+    np.testing.assert_array_equal(raw_draw(Distribution.Uniform(3, 3), 100), np.full(100, 3))
 
 
 def test_normal_numbers_are_those_of_box_and_muller() -> None:
     first, second = (x.astype("float64") for x in words(100_000))
     distance = np.sqrt(-2 * np.log(1 - np.floor(first / 256) / 2**24))
     expected = distance * np.cos(2 * np.pi * second / 2**32)
-    np.testing.assert_allclose(raw_draw(Normal(), 100_000), expected, rtol=3e-6, atol=1e-6)
-    np.testing.assert_allclose(gpu_draw(Normal(-3, 0.25), 100_000), -3 + 0.25 * expected, rtol=3e-6, atol=1e-6)
-    np.testing.assert_array_equal(raw_draw(Normal(7, 0), 100), np.full(100, 7))
+    np.testing.assert_allclose(raw_draw(Distribution.Normal(), 100_000), expected, rtol=3e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        gpu_draw(Distribution.Normal(-3, 0.25), 100_000), -3 + 0.25 * expected, rtol=3e-6, atol=1e-6
+    )
+    np.testing.assert_array_equal(raw_draw(Distribution.Normal(7, 0), 100), np.full(100, 7))
 
 
 def test_normal_numbers_have_their_moments() -> None:
     """Each within five standard errors, and the share within one, two and three deviations as the bell curve has."""
     size = 400_000
-    drawn = raw_draw(Normal(), size, draw=5).astype("float64")
+    drawn = raw_draw(Distribution.Normal(), size, draw=5).astype("float64")
     for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
         assert abs((drawn**power).mean() - moment) < 5 * np.sqrt(variance / size)
     for deviations, share in ((1, 0.682689492), (2, 0.954499736), (3, 0.997300204)):
@@ -133,7 +135,7 @@ def test_normal_numbers_have_their_moments() -> None:
 def test_neighbours_and_draws_are_independent() -> None:
     """No correlation beyond five standard errors: of neighbours, of draws, of the two words that make a normal."""
     size = 400_000
-    first, second = (raw_draw(Uniform(), size, draw).astype("float64") - 0.5 for draw in (0, 1))
+    first, second = (raw_draw(Distribution.Uniform(), size, draw).astype("float64") - 0.5 for draw in (0, 1))
     words_of = [word / 2**32 - 0.5 for word in words(size)]
     for a, b in ((first[1:], first[:-1]), (first, second), (words_of[0], words_of[1])):
         assert abs((a * b).mean() * 12) < 5 / np.sqrt(size)
@@ -143,11 +145,13 @@ def test_neighbours_and_draws_are_independent() -> None:
 def test_bernoulli_numbers(probability: float) -> None:
     u = ((words(100_000)[0] >> 8) * 2.0**-24).astype("float32")
     expected = (u < np.float32(probability)).astype("float32")
-    np.testing.assert_array_equal(raw_draw(Bernoulli(probability), 100_000), expected)
-    np.testing.assert_array_equal(gpu_draw(Bernoulli(probability), 100_000), expected)
+    np.testing.assert_array_equal(raw_draw(Distribution.Bernoulli(probability), 100_000), expected)
+    np.testing.assert_array_equal(gpu_draw(Distribution.Bernoulli(probability), 100_000), expected)
 
 
-@pytest.mark.parametrize("distribution", [Uniform(-1, 1), Normal(), Bernoulli(0.3)], ids=repr)
+@pytest.mark.parametrize(
+    "distribution", [Distribution.Uniform(-1, 1), Distribution.Normal(), Distribution.Bernoulli(0.3)], ids=repr
+)
 def test_workgroups_of_any_size_draw_the_same_bits(distribution: Any) -> None:
     expected = raw_draw(distribution, 5000, 3).tobytes()
     for threads in (1, 32, 256):
@@ -157,14 +161,14 @@ def test_workgroups_of_any_size_draw_the_same_bits(distribution: Any) -> None:
 
 
 def test_a_part_is_drawn_alone_as_in_the_whole() -> None:
-    whole = raw_draw(Normal(), 5000)
-    np.testing.assert_array_equal(raw_draw(Normal(), 1234, start=3000), whole[3000:4234])
+    whole = raw_draw(Distribution.Normal(), 5000)
+    np.testing.assert_array_equal(raw_draw(Distribution.Normal(), 1234, start=3000), whole[3000:4234])
 
 
 def test_an_array_that_no_kernel_sees_at_once_has_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = gpu_draw(Normal(), 10_007)
+    whole = gpu_draw(Distribution.Normal(), 10_007)
     monkeypatch.setattr(open_gpu(find_adapter(None)), "max_binding_bytes", 4096)
-    np.testing.assert_array_equal(gpu_draw(Normal(), 10_007), whole)
+    np.testing.assert_array_equal(gpu_draw(Distribution.Normal(), 10_007), whole)
 
 
 def test_a_seed_has_64_bits() -> None:

@@ -18,14 +18,14 @@ EDGES = (1, LINE - 1, LINE, LINE + 1, STEPS * THREADS - 1, STEPS * THREADS, STEP
 
 
 @given(st.one_of(st.sampled_from(EDGES), st.integers(1, 40_000)), st.booleans())
-def test_a_cut_has_every_place_once_and_no_empty_chunk(length: int, side_by_side: bool):
-    """The places as the kernel computes them."""
+def test_a_cut_has_every_value_once_and_no_empty_chunk(length: int, side_by_side: bool):
+    """The indices of the values in their line, as the kernel computes them."""
     cut = cut_line(length, side_by_side)
     chunk = np.arange(cut.chunks)
     first = chunk // cut.width * cut.width * cut.steps + chunk % cut.width
-    places = first[:, np.newaxis] + np.arange(cut.steps) * cut.width
+    indices = first[:, np.newaxis] + np.arange(cut.steps) * cut.width
     assert (first < length).all()
-    assert np.sort(places[places < length]).tolist() == list(range(length))
+    assert np.sort(indices[indices < length]).tolist() == list(range(length))
     assert cut.steps <= LINE
     assert cut.chunks <= length / STEPS + THREADS  # what the results of the chunks need, beside the operand
 
@@ -46,11 +46,11 @@ def test_sums_of_whole_numbers_are_exact(gpu_device: Any, length: int, dim: int)
     assert tensor.argmin(dim).to_numpy().ravel().tolist() == values.argmin(dim).tolist()
 
 
-@pytest.mark.parametrize("place", [0, 1, STEPS * THREADS, 9_999])
-def test_one_nan_or_infinity_anywhere_reaches_the_result(gpu_device: Any, place: int):
+@pytest.mark.parametrize("index", [0, 1, STEPS * THREADS, 9_999])
+def test_one_nan_or_infinity_anywhere_reaches_the_result(gpu_device: Any, index: int):
     values = np.linspace(-1, 1, 10_000, dtype="float32")
     for special in (math.nan, math.inf, -math.inf):
-        values[place] = special
+        values[index] = special
         tensor = Tensor.from_data(values, gpu_device)
         for name in ("sum", "mean", "max", "min"):
             found = getattr(tensor, name)().to_numpy()

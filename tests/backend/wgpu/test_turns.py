@@ -14,7 +14,7 @@ import pytest
 from tinyburn import BackendMismatch, Tensor, Wgpu
 from tinyburn.backend.operations import OPERATIONS
 from tinyburn.backend.wgpu.kernel import MOST_TURNS
-from tinyburn.backend.wgpu.matrices import MOST_TERMS
+from tinyburn.backend.wgpu.matmul import MOST_TERMS
 
 LENGTHS = (MOST_TERMS, MOST_TERMS + 1, MOST_TURNS + 1, 65_535, 65_536, 65_537, 200_000)
 
@@ -53,13 +53,13 @@ def test_a_wrong_index_late_in_a_long_line_is_told(gpu_device: Any):
         gpu_device.sync()
 
 
-@pytest.mark.parametrize("place", [0, 1, -1])
-def test_places_in_long_lines(gpu_device: Any, length: int, place: int):
+@pytest.mark.parametrize("index", [0, 1, -1])
+def test_the_index_of_the_largest_in_long_lines(gpu_device: Any, length: int, index: int):
     """Also the first of two equals, the second of which a later call sees; and NaN counts as the largest."""
     values = np.zeros((2, length), "float32")
-    values[0, place] = 1
-    values[0, -1] = max(values[0, -1], values[0, place])
-    values[1, place] = np.nan
+    values[0, index] = 1
+    values[0, -1] = max(values[0, -1], values[0, index])
+    values[1, index] = np.nan
     tensor = Tensor.from_data(values, gpu_device)
     for found in (tensor.argmax(1), tensor.transpose().argmax(0)):
         assert found.to_numpy().ravel().tolist() == values.argmax(1).tolist()

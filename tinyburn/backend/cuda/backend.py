@@ -13,12 +13,12 @@ import numpy as np
 from tinyburn.backend.array_namespace import FORMATS, ArrayNamespace
 from tinyburn.backend.device import Device, MemoryUsage, check_limit, check_seed
 from tinyburn.backend.interface import Array, Dims, Number, Operand
-from tinyburn.backend.operations import OPERATIONS, composed_by
+from tinyburn.backend.operations import OPERATIONS
 from tinyburn.base.distribution import AnyDistribution
-from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape
 
-from . import find, memory
+from . import find, pool
 from .find import cp
 from .kernels import kernel
 from .random import Generator
@@ -34,7 +34,7 @@ class CudaDevice(Device["Cuda"]):
         super().__init__(Cuda, f"cuda:{number}", float_dtype, int_dtype)
         self.number = number
         self.generator = Generator.from_seed(None)
-        memory.watch()
+        pool.watch()
 
     @property
     def description(self) -> str:
@@ -56,13 +56,13 @@ class CudaDevice(Device["Cuda"]):
         cp.cuda.Device(self.number).synchronize()
 
     def memory_usage(self) -> MemoryUsage:
-        return memory.usage(self.number)
+        return pool.usage(self.number)
 
     def memory_cleanup(self) -> None:
-        memory.cleanup(self.number)
+        pool.cleanup(self.number)
 
     def limit_memory(self, limit: int | None) -> None:
-        memory.limit(self.number, check_limit(limit))
+        pool.limit(self.number, check_limit(limit))
 
 
 class Cuda(ArrayNamespace):
@@ -75,18 +75,11 @@ class Cuda(ArrayNamespace):
     xp: ClassVar[Any] = cp
     on_host = False
 
-    @classmethod
-    def _elementwise(cls, standard: str) -> Any:
-        """Looks the function up when it is called, since CuPy is not loaded yet. Its results are always row-major."""
-        return lambda *operands: getattr(cp, standard)(*operands)
-
     # Devices
 
     @classmethod
-    def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
-    ) -> CudaDevice:
-        return CudaDevice(find.find_gpu(which), to_dtype(float_dtype), to_dtype(int_dtype or "int64"))
+    def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
+        return CudaDevice(find.find_gpu(which), float_dtype, int_dtype)
 
     @classmethod
     def devices(cls) -> list[str]:
@@ -101,20 +94,20 @@ class Cuda(ArrayNamespace):
 
     @staticmethod
     def from_numpy(values: np.ndarray[Any, Any], device: Any) -> Array:
-        return memory.run_on(device.number, lambda: cp.array(values, order="C"))
+        return pool.run_on(device.number, lambda: cp.array(values, order="C"))
 
     @staticmethod
     def to_numpy(a: Array) -> np.ndarray[Any, Any]:
-        values: np.ndarray[Any, Any] = memory.run_on(a.data.device_id, cp.asnumpy, a)
+        values: np.ndarray[Any, Any] = pool.run_on(a.data.device_id, cp.asnumpy, a)
         return values
 
     @staticmethod
     def full(shape: Shape, value: Number, dtype: DType, device: Any) -> Array:
-        return memory.run_on(device.number, cp.full, shape, value, FORMATS[dtype])
+        return pool.run_on(device.number, cp.full, shape, value, FORMATS[dtype])
 
     @staticmethod
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Array:
-        return memory.run_on(device.number, device.generator.draw, shape, distribution, FORMATS[dtype])
+        return pool.run_on(device.number, device.generator.draw, shape, distribution, FORMATS[dtype])
 
     # Elementwise
 
@@ -184,7 +177,7 @@ class Cuda(ArrayNamespace):
 
     @classmethod
     def select_assign(cls, a: Array, dim: int, indices: Array, b: Array) -> Array:
-        along = indices.reshape([-1 if place == dim else 1 for place in range(a.ndim)])
+        along = indices.reshape([-1 if axis == dim else 1 for axis in range(a.ndim)])
         return cls.scatter(a, dim, cp.broadcast_to(along, b.shape), b)
 
     # About primitives
@@ -201,5 +194,5 @@ class Cuda(ArrayNamespace):
 
 # Every operation runs on the GPU where its operands lie. A default needs no such care: it is made of the others.
 for _name in OPERATIONS:
-    if not composed_by(Cuda, _name):
-        setattr(Cuda, _name, staticmethod(memory.on_its_gpu(getattr(Cuda, _name))))
+    if not Cuda.composes(_name):
+        setattr(Cuda, _name, staticmethod(pool.on_its_gpu(_name, getattr(Cuda, _name))))

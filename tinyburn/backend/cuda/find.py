@@ -10,7 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from tinyburn.backend.missing import Missing, choose_device
+from tinyburn.backend.gpus import Missing, choose_device
 
 OLDEST = 14
 """The first CuPy that has NumPy 2's rules for numbers beside arrays, and the standard's names."""

@@ -2,9 +2,9 @@
 
 A kernel is a function that the GPU runs once for each element, in thousands of threads. CuPy writes the loop and the
 types around these few lines and compiles them at the first call: ``T`` becomes float, double and so on, operands are
-broadcast, and the result is a new row-major buffer. A number may stand in place of an operand that is not ``raw``.
+broadcast, and the result is a new row-major buffer. A number may stand in at of an operand that is not ``raw``.
 
-``raw`` operands are not read element by element: the kernel picks its own places, and ``i`` counts what it does.
+``raw`` operands are not read element by element: the kernel picks its own elements, and ``i`` counts what it does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .find import cp
 
 
-class Kernel(NamedTuple):
+class CudaKernel(NamedTuple):
     """What goes in, what comes out, and what one thread does; ``before`` has the functions that this calls."""
 
     inputs: str
@@ -32,31 +32,31 @@ __device__ ptrdiff_t wrapped(ptrdiff_t index, ptrdiff_t size) {
     return index < 0 ? index + size : index;
 }
 
-// The place of element number i in an array, one number for each dim; `skipped` is left out.
-__device__ void find_place(ptrdiff_t i, const ptrdiff_t* shape, int rank, int skipped, ptrdiff_t* place) {
+// The index of element number i in each dim of an array; the dim `skipped` is left out.
+__device__ void find_indices(ptrdiff_t i, const ptrdiff_t* shape, int rank, int skipped, ptrdiff_t* at) {
     for (int dim = rank - 1; dim >= 0; --dim) {
         if (dim == skipped) continue;
-        place[dim] = i % shape[dim];
+        at[dim] = i % shape[dim];
         i /= shape[dim];
     }
 }
 """
 
-KERNELS: dict[str, Kernel] = {
-    "erf": Kernel("T a", "T y", "y = erf(a);"),
-    "multiply_no_nan": Kernel("T a, T b", "T y", "y = a == T(0) ? T(0) : T(a * b);"),
-    "scaled_mul": Kernel("T a, T b, T scale", "T y", "y = a * b * scale;"),
+KERNELS: dict[str, CudaKernel] = {
+    "erf": CudaKernel("T a", "T y", "y = erf(a);"),
+    "multiply_no_nan": CudaKernel("T a, T b", "T y", "y = a == T(0) ? T(0) : T(a * b);"),
+    "scaled_mul": CudaKernel("T a, T b, T scale", "T y", "y = a * b * scale;"),
     # Where `out` is not above 0 it is 0, or NaN, which must not be lost.
-    "relu_backward": Kernel("T a, T out", "T y", "y = out > T(0) ? a : out == T(0) ? T(0) : out;"),
-    "mask_where": Kernel("T a, bool mask, T b", "T y", "y = mask ? b : a;"),
-    "gather": Kernel(
+    "relu_backward": CudaKernel("T a, T out", "T y", "y = out > T(0) ? a : out == T(0) ? T(0) : out;"),
+    "mask_where": CudaKernel("T a, bool mask, T b", "T y", "y = mask ? b : a;"),
+    "gather": CudaKernel(
         "raw T a, raw I indices, int32 dim",
         "raw T y",
         """
-        ptrdiff_t place[a.ndim];
-        find_place(i, indices.shape(), a.ndim, -1, place);
-        place[dim] = wrapped(indices[place], a.shape()[dim]);
-        y[i] = a[place];
+        ptrdiff_t at[a.ndim];
+        find_indices(i, indices.shape(), a.ndim, -1, at);
+        at[dim] = wrapped(indices[at], a.shape()[dim]);
+        y[i] = a[at];
         """,
         _PLACES,
     ),
@@ -64,20 +64,20 @@ KERNELS: dict[str, Kernel] = {
     # that the last bits differ. Here each thread owns a part of the result: one line along `dim`, from `first` to
     # before `last`. It reads all indices of its line, and adds, in their order, what falls into its part. Neighbours
     # in a block have neighbouring lines, so they read neighbouring bytes, which the GPU fetches together.
-    "scatter": Kernel(
+    "scatter": CudaKernel(
         "raw T b, raw I indices, int32 dim, int64 lines, int64 part",
         "raw T y",
         """
-        ptrdiff_t place[b.ndim], size = y.shape()[dim];
-        find_place(i % lines, b.shape(), b.ndim, dim, place);
+        ptrdiff_t at[b.ndim], size = y.shape()[dim];
+        find_indices(i % lines, b.shape(), b.ndim, dim, at);
         ptrdiff_t first = i / lines * part, last = first + part < size ? first + part : size;
         for (ptrdiff_t k = 0; k < b.shape()[dim]; ++k) {
-            place[dim] = k;
-            ptrdiff_t target = wrapped(indices[place], size);
+            at[dim] = k;
+            ptrdiff_t target = wrapped(indices[at], size);
             if (first <= target && target < last) {
-                T value = b[place];
-                place[dim] = target;
-                y[place] += value;
+                T value = b[at];
+                at[dim] = target;
+                y[at] += value;
             }
         }
         """,
@@ -92,6 +92,6 @@ def kernel(name: str) -> Any:
 
 
 @cache
-def compiled(name: str, row: Kernel) -> Any:
+def compiled(name: str, row: CudaKernel) -> Any:
     """A row as a function of CuPy arrays. CUDA's compiler runs at the first call with each set of types."""
     return cp.ElementwiseKernel(row.inputs, row.output, row.code, f"tinyburn_{name}", preamble=row.before)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.base.distribution import AnyDistribution, Bernoulli, Normal
+from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.shape import Shape
 
 from .find import cp
-from .kernels import Kernel, compiled
+from .kernels import CudaKernel, compiled
 
 _PHILOX = """
 struct Four { unsigned int a, b, c, d; };
@@ -48,20 +48,20 @@ __device__ double unit(unsigned int a, unsigned int b, double) {
 _BITS = "Four x = philox(first + i, key); auto u = unit(x.a, x.b, T(0)); decltype(u) "
 
 DRAWS = {
-    "uniform": Kernel(
+    "uniform": CudaKernel(
         "uint64 key, uint64 first, float64 low, float64 width",
         "T y",
         _BITS + "w = width, l = low; y = l + w * u;",
         _PHILOX,
     ),
     # Box and Muller 1958: a random angle, and a length that makes both coordinates normal. One of them is used.
-    "normal": Kernel(
+    "normal": CudaKernel(
         "uint64 key, uint64 first, float64 mean, float64 std",
         "T y",
         _BITS + "v = unit(x.c, x.d, T(0)), m = mean, s = std; y = m + s * sqrt(-2 * log(1 - u)) * cospi(2 * v);",
         _PHILOX,
     ),
-    "bernoulli": Kernel(
+    "bernoulli": CudaKernel(
         "uint64 key, uint64 first, float64 probability",
         "T y",
         _BITS + "p = probability; y = u < p ? 1.0f : 0.0f;",
@@ -90,9 +90,9 @@ class Generator:
     def draw(self, shape: Shape, distribution: AnyDistribution, dtype: np.dtype[Any]) -> Any:
         """Independent draws, on the current GPU."""
         parameters: tuple[float, ...]
-        if isinstance(distribution, Normal):
+        if isinstance(distribution, Distribution.Normal):
             name, parameters = "normal", (distribution.mean, distribution.std)
-        elif isinstance(distribution, Bernoulli):
+        elif isinstance(distribution, Distribution.Bernoulli):
             name, parameters = "bernoulli", (distribution.probability,)
         else:
             name, parameters = "uniform", (distribution.low, distribution.high - distribution.low)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from ..missing import Missing, choose_device
+from ..gpus import Missing, choose_device
 
 _KINDS = {
     "DiscreteGPU": "discrete",  # a card with memory of its own
@@ -53,7 +53,7 @@ def _adapters() -> dict[str, Any]:
     named: dict[str, Any] = {}
     for kind, name in _KINDS.items():
         same = [each for each in chosen if each.info["adapter_type"] == kind]
-        named |= {f"{name}:{place}": each for place, each in enumerate(same)}
+        named |= {f"{name}:{index}": each for index, each in enumerate(same)}
     return named
 
 

@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
-from tinyburn.base.dtype import DType, to_dtype
+from tinyburn.base.dtype import DType
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
 from ..device import Device, MemoryUsage, check_limit, check_seed
-from ..interface import Dims, Number, Operand, Parts
-from ..operations import OPERATIONS
-from ..strided import Strided, StridedArray, common_shape
-from . import indexing, matrices
+from ..interface import Number, Parts
+from ..operations import called
+from ..strided import Strided, StridedArray
+from . import indexing
 from .adapter import adapters, find_adapter, missing
-from .catalogue import kernel_text
-from .elementwise import ELEMENTWISE, TRUTHS, copied, elementwise
+from .commands import Kernel
+from .elementwise import COMPUTED, compute, copied, elementwise, plain_kernel
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
+from .matmul import choose_tiling, matmul, matmul_kernel
 from .pool import PICKLE_HINT
-from .random import draw_into
-from .reductions import BETTER, FOLDS, arg_dim, reduce_dims
+from .random import draw_into, random_kernel
+from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
 
 _BOOL = np.dtype("bool")
+
+_KERNELS: dict[str, Callable[[], Kernel]] = {
+    **{name: partial(plain_kernel, name) for name in COMPUTED},
+    **{name: partial(reduction_kernel, name, "f32", "f32", 1, 1, False) for name in FOLDS},
+    **{name: partial(reduction_kernel, name, "f32", "i32", 1, 1, False) for name in BETTER},
+    "matmul": partial(matmul_kernel, choose_tiling(1024, 1024), "f32"),
+    "gather": partial(indexing.gather_kernel, "f32", 2, 0),
+    "scatter": partial(indexing.scatter_kernel, "f32", 2, 0),
+    "random": partial(random_kernel, "Normal"),
+}
+"""A kernel of each operation that has one, in its plainest form, for reading."""
 
 
 class WgpuDevice(Device["Wgpu"]):
     """One GPU. What is asked of it is done later; only reading values waits.
 
     Attributes:
-        gpu: its commands and its memory, which every device object of this place shares.
+        gpu: its commands and its memory, which every device object of one adapter shares.
         seed_and_draws: where the random numbers stand.
     """
 
@@ -78,12 +92,11 @@ class Wgpu(Strided):
     """A primitive is a `StridedArray` into a buffer of the GPU. Numbers are float32, int32 and bool."""
 
     on_host = False
+    widest_int = "int32"
 
     @classmethod
-    def device(
-        cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
-    ) -> Device[Wgpu]:
-        return WgpuDevice(find_adapter(which), to_dtype(float_dtype), to_dtype(int_dtype or "int32"))
+    def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
+        return WgpuDevice(find_adapter(which), float_dtype, int_dtype)
 
     @classmethod
     def devices(cls) -> list[str]:
@@ -96,8 +109,17 @@ class Wgpu(Strided):
 
     @staticmethod
     def wgsl(operation: str) -> str:
-        """The kernel of an operation, for reading; see `catalogue.kernel_text`. It needs no GPU."""
-        return kernel_text(operation)
+        """The text of the kernel that runs for an operation on float32 arrays, for reading. It needs no GPU.
+
+        Elementwise operations are shown for arrays that lie in memory alike, reductions for one dim, matmul for large
+        matrices, indexing for rank 2 and dim 0, random for a normal distribution.
+
+        Raises BackendMismatch for an operation that has no kernel of its own.
+        """
+        if operation in _KERNELS:
+            return _KERNELS[operation]().source
+        reason = f"{operation!r} has no kernel of its own: it is composed of others, or moves no data"
+        raise BackendMismatch("Wgpu.wgsl", reason, hint=f"choose one of {', '.join(_KERNELS)}")
 
     # In and out
 
@@ -147,23 +169,15 @@ class Wgpu(Strided):
             return elementwise("mul", result, [a, a])  # several times faster than the general power
         return elementwise("powf_scalar", result, [a, exponent])
 
-    @staticmethod
-    def matmul(a: StridedArray, b: StridedArray) -> StridedArray:
-        return matrices.matmul(a, b)
+    matmul = staticmethod(matmul)
+    gather = staticmethod(indexing.gather)
+    scatter = staticmethod(indexing.scatter)
 
     @staticmethod
     def slice_assign(a: StridedArray, parts: Parts, b: StridedArray) -> StridedArray:
         result = copied(a)
         elementwise("copy", Strided.slice(result, parts), [b])
         return result
-
-    @staticmethod
-    def gather(a: StridedArray, dim: int, indices: StridedArray) -> StridedArray:
-        return indexing.gather(a, dim, indices)
-
-    @staticmethod
-    def scatter(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray) -> StridedArray:
-        return indexing.scatter(a, dim, indices, b)
 
     @staticmethod
     def select(a: StridedArray, dim: int, indices: StridedArray) -> StridedArray:
@@ -174,33 +188,16 @@ class Wgpu(Strided):
         return indexing.scatter(a, dim, indexing.along(indices, dim, a), b, "select_assign")
 
 
-def _elementwise(name: str) -> Any:
-    def apply(*operands: Operand) -> StridedArray:
-        first = next(x for x in operands if isinstance(x, StridedArray))
-        result = gpu_of(first).new(common_shape(operands), _BOOL if name in TRUTHS else first.dtype)
-        return elementwise(name, result, operands)
+def _method(name: str, function: Callable[..., StridedArray]) -> Any:
+    """An operation of the interface, by the function for all operations of its table."""
 
-    apply.__name__ = name
-    return staticmethod(apply)
+    def method(*operands: Any) -> StridedArray:
+        return function(name, *operands)
 
-
-def _reduction(name: str) -> Any:
-    def apply(a: StridedArray, dims: Dims) -> StridedArray:
-        return reduce_dims(name, a, dims)
-
-    apply.__name__ = name
-    return staticmethod(apply)
+    return staticmethod(called(f"Wgpu.{name}", method))
 
 
-def _place(name: str) -> Any:
-    def apply(a: StridedArray, dim: int, dtype: DType) -> StridedArray:
-        return arg_dim(name, a, dim, dtype)
-
-    apply.__name__ = name
-    return staticmethod(apply)
-
-
-for table, method in ((ELEMENTWISE, _elementwise), (FOLDS, _reduction), (BETTER, _place)):
-    for operation in table:
-        if operation in OPERATIONS and operation not in vars(Wgpu):
-            setattr(Wgpu, operation, method(operation))
+for _names, _function in ((COMPUTED, compute), (FOLDS, reduce_dims), (BETTER, arg_dim)):
+    for _name in _names:
+        if _name not in vars(Wgpu):
+            setattr(Wgpu, _name, _method(_name, _function))

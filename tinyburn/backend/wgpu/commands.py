@@ -65,16 +65,17 @@ class Commands:
     """The commands of one device that wait to be handed over.
 
     Attributes:
+        lock: for the commands and the memory of the device together, since each can need the other.
         page: how many commands share a submit, at most `PAGE`.
         dispatches: kernels started since the device was opened.
         submits: times that a page was handed over.
     """
 
-    def __init__(self, device: Any, lock: threading.RLock) -> None:
+    def __init__(self, device: Any) -> None:
         import wgpu
 
         self._device = device
-        self._lock = lock
+        self.lock = threading.RLock()
         self._encoder: Any = None
         self._pass: Any = None
         self._waiting = 0
@@ -92,7 +93,7 @@ class Commands:
     def run(self, kernel: Kernel, bindings: tuple[Binding, ...], parameters: bytes, groups: tuple[int, ...]) -> None:
         """Writes down one call of a kernel: its operands, then its results, are in ``bindings``."""
         self.check_usable()
-        with self._lock:
+        with self.lock:
             if self._waiting >= self.page:  # only if the last command of a page was interrupted
                 self.submit()
             pipeline = self._pipelines.get(kernel) or self._compile(kernel)
@@ -112,7 +113,7 @@ class Commands:
 
     def submit(self) -> None:
         """Hands over what waits. It does not wait for the device."""
-        with self._lock, uninterrupted():
+        with self.lock, uninterrupted():
             if self._pass is None:
                 return
             commands, encoder, used = self._pass, self._encoder, _SLOT * self._waiting
@@ -131,14 +132,14 @@ class Commands:
     def write(self, buffer: Any, data: Any) -> None:
         """Copies bytes from the host. What was asked before may still read the buffer, so it is handed over first."""
         self.check_usable()
-        with self._lock:
+        with self.lock:
             self.submit()
             self._device.queue.write_buffer(buffer, 0, data)
 
     def read(self, buffer: Any, start: int, size: int) -> memoryview:
         """Copies bytes to the host, when everything before is done."""
         self.check_usable()
-        with self._lock:
+        with self.lock:
             self.submit()
             if self._lost is not None:
                 raise RuntimeError("a page of commands was lost, so values of this GPU may be wrong") from self._lost
@@ -161,7 +162,7 @@ class Commands:
 
     def forget_buffers(self) -> None:
         """Hands over what waits, and keeps no buffer: some of them are about to go."""
-        with self._lock:
+        with self.lock:
             self.submit()
             self._bind_groups.clear()
 
@@ -182,8 +183,8 @@ class Commands:
             kinds: list[dict[str, Any]] = [{"type": "read-only-storage"}] * kernel.operands
             kinds += [*[{"type": "storage"}] * kernel.results, {"type": "uniform", "has_dynamic_offset": True}]
             entries = [
-                {"binding": place, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": kind}
-                for place, kind in enumerate(kinds)
+                {"binding": index, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": kind}
+                for index, kind in enumerate(kinds)
             ]
             self._layouts[key] = self._device.create_bind_group_layout(entries=entries)
         return self._layouts[key]
@@ -192,8 +193,8 @@ class Commands:
         if len(self._bind_groups) >= _BIND_GROUPS:
             self._bind_groups.clear()
         entries = [
-            {"binding": place, "resource": {"buffer": buffer, "offset": offset, "size": size}}
-            for place, (buffer, offset, size) in enumerate((*bindings, (self._parameters, 0, _SLOT)))
+            {"binding": index, "resource": {"buffer": buffer, "offset": offset, "size": size}}
+            for index, (buffer, offset, size) in enumerate((*bindings, (self._parameters, 0, _SLOT)))
         ]
         group = self._device.create_bind_group(layout=self._layout(kernel), entries=entries)
         self._bind_groups[bindings] = group

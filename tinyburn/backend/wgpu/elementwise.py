@@ -1,21 +1,45 @@
-"""Elementwise operations: one line of WGSL each. The kernels around such a line are in `elementwise_text`."""
+"""Elementwise operations: one line of WGSL each, and the two kernels around all of these lines.
+
+The *packed* kernel computes four neighbours a thread, since a GPU likes to read 16 bytes at a time. It is for a result
+that lies in memory element after element, and for operands whose four neighbours lie side by side, or are all the same
+element, as in a row or a column that is broadcast. The *strided* kernel is for all others: its thread computes one
+element, and finds it in each array from the strides.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from enum import StrEnum
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tinyburn.base.shape import Shape, is_contiguous, num_elements
 
 from ..interface import Operand
+from ..operations import OPERATIONS
 from ..strided import StridedArray
 from .commands import Kernel
-from .elementwise_text import PACK, Read, packed_kernel, strided_kernel
-from .gpu import SCALAR, WGSL, gpu_of
-from .kernel import as_scalar, line_for, pack, walks
+from .gpu import SCALAR, WGSL, gpu_of, halves
+from .kernel import as_scalar, build, coordinates, element_at, line_for, pack, shape_fields, walk_fields, walks
 
-# In a dict each WGSL type has its own line, and "" is for all others.
+PACK = 4
+"""Elements of a thread of the packed kernel: one vector."""
+
+
+class Read(StrEnum):
+    """How the packed kernel gets four values of an operand."""
+
+    VECTOR = "four neighbours"
+    SPLAT = "one element, four times"
+    NUMBER = "a parameter"
+
+
+Way = tuple[str, Read]
+"""The WGSL type of an operand, "" for a number, and how it is read."""
+
+# What an operation makes of its operands, which have the names that the interface gives them. In a dict each WGSL type
+# has its own line, and "" is for all others. An elementwise operation that has no row calls the function of its name in
+# functions.wgsl: `exp` is exp_of(a).
 # fmt: off
 ELEMENTWISE: dict[str, str | dict[str, str]] = {
     # two operands
@@ -33,14 +57,6 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "neg":             "-a",
     "abs":             "abs(a)",
     "sign":            {"f32": "sign_of(a)", "i32": "sign(a)"},
-    "exp":             "exp_of(a)",
-    "log":             "log_of(a)",
-    "log1p":           "log1p_of(a)",
-    "sqrt":            "sqrt_of(a)",
-    "sin":             "sin_of(a)",
-    "cos":             "cos_of(a)",
-    "tanh":            "tanh_of(a)",
-    "erf":             "erf_of(a)",
     "floor":           "floor(a)",
     "ceil":            "ceil(a)",
     "round":           "round(a)",
@@ -65,8 +81,15 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
 }
 # fmt: on
 
-TRUTHS = {"equal", "not_equal", "greater", "greater_equal", "lower", "lower_equal", "is_nan", "is_inf", "bool_not"}
-"""Operations whose results are Bool."""
+COMPUTED = [name for name, declared in OPERATIONS.items() if declared.elementwise and not declared.is_default]
+"""The operations of the interface that have one of these kernels."""
+
+
+def compute(name: str, *operands: Operand) -> StridedArray:
+    """One of the operations that are `COMPUTED`: a new array, as its declaration says."""
+    declared = OPERATIONS[name]
+    gpu = gpu_of(next(x for x in operands if isinstance(x, StridedArray)))
+    return elementwise(name, gpu.new(declared.shape(*operands), declared.dtype(operands)), operands)
 
 
 def elementwise(name: str, result: StridedArray, operands: Sequence[Operand]) -> StridedArray:
@@ -90,7 +113,7 @@ def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
     strides = tuple([x.strides for x in arrays])
     call = plan_call(name, kinds, WGSL[result.dtype], result.shape, starts, strides, is_whole)
     numbers = [as_scalar(x, call.kind) for x in operands if not isinstance(x, StridedArray)]
-    parameters, groups = pack(call.kernel, call.threads, [*numbers, *call.places])
+    parameters, groups = pack(call.kernel, call.threads, [*numbers, *call.walk])
     gpu.commands.run(call.kernel, (*bindings[1:], bindings[0]), parameters, groups)
 
 
@@ -99,7 +122,7 @@ class Call(NamedTuple):
 
     kernel: Kernel
     threads: int
-    places: list[int]
+    walk: list[int]
     kind: str
 
 
@@ -113,9 +136,15 @@ def plan_call(
     full_strides: tuple[tuple[int, ...], ...],
     is_whole: bool,
 ) -> Call:
-    """The call for operands of these WGSL types, "" for a number, that lie at these places; the result comes first.
+    """The call for a result and operands that lie in memory in a given way.
 
-    ``is_whole``: the result is all that its buffer holds, so the last thread may write a whole vector.
+    Args:
+        name: an operation, or a row of the table.
+        kinds: the WGSL types of the operands, "" for a number.
+        out: that of the result.
+        full_shape: of the result; the operands are read in this shape too.
+        starts, full_strides: of the result, then of each operand that is an array.
+        is_whole: whether the result is all that its buffer holds, so that the last thread may write a whole vector.
     """
     shape, strides = merge_dims(full_shape, full_strides)
     line, kind = line_of(name, kinds, out), next(filter(None, kinds), out)
@@ -131,9 +160,9 @@ def plan_call(
 
 def _run_halves(name: str, result: StridedArray, operands: list[Operand]) -> None:
     dim = result.shape.index(max(result.shape))
-    cut = [x.halves(dim) if isinstance(x, StridedArray) else (x, x) for x in (result, *operands)]
-    for result_half, *halves in zip(*cut, strict=True):
-        _run(name, result_half, halves)
+    cut = [halves(x, dim) if isinstance(x, StridedArray) else (x, x) for x in (result, *operands)]
+    for result_half, *operand_halves in zip(*cut, strict=True):
+        _run(name, result_half, operand_halves)
 
 
 def copied(a: StridedArray) -> StridedArray:
@@ -150,13 +179,14 @@ def seen_whole(a: StridedArray) -> StridedArray:
 
 
 def line_of(name: str, kinds: Sequence[str], result: str) -> str:
-    """The line of the table, for operands of these WGSL types; "" stands for a number."""
-    return line_for(ELEMENTWISE[name], next(filter(None, kinds), result))
+    """The line of an operation, for operands of these WGSL types; "" stands for a number."""
+    row = ELEMENTWISE.get(name, f"{name}_of({', '.join(_operand_names(name))})")
+    return line_for(row, next(filter(None, kinds), result))
 
 
 @lru_cache(maxsize=4096)
 def merge_dims(shape: Shape, strides: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same walk with fewer dims: neighbours that every array walks as one are merged, and dims of size 1 go."""
+    """The same walk in fewer dims: two that each array could walk as one are merged, and dims of size 1 go."""
     sizes: list[int] = []
     steps: list[tuple[int, ...]] = []
     for dim, size in enumerate(shape):
@@ -198,3 +228,77 @@ def _packed_walks(
         unit = PACK if read is Read.VECTOR else 1
         numbers += [number // unit for number in (start, *steps[:-1])]
     return numbers
+
+
+# The kernels
+
+
+@cache
+def packed_kernel(name: str, line: str, ways: tuple[Way, ...], result: str, rank: int) -> Kernel:
+    """Four neighbours a thread. ``rank`` is that of the walk; its last dim is counted in vectors."""
+    names = _operand_names(name)
+    kind = next(filter(None, (kind for kind, _ in ways)), result)
+    arrays, numbers, walks, loads = [], [], [], []
+    for each, (own, read) in zip(names, ways, strict=True):
+        if read is Read.NUMBER:
+            numbers.append((each, kind))
+            loads.append(f"    let {each} = vec{PACK}<{kind}>(params.{each});")
+            continue
+        arrays.append((f"{each}_array", f"vec{PACK}<{own}>" if read is Read.VECTOR else own))
+        walks += walk_fields(each, rank - 1)
+        element = f"{each}_array[{_packed_at(each, read, rank)}]"
+        loads.append(f"    let {each} = {element if read is Read.VECTOR else f'vec{PACK}<{own}>({element})'};")
+    calls = [f"operation({', '.join(f'{each}.{axis}' for each in names)})" for axis in "xyzw"]
+    store = f"    result[i] = vec{PACK}<{result}>(\n        " + ",\n        ".join(calls) + ",\n    );"
+    shape, indices = (shape_fields("", rank), coordinates("", rank)) if rank > 1 else ([], [])
+    function = _operation(names, [own for own, _ in ways], kind, result, line)
+    body = "\n".join([*indices, *loads, store])
+    return build(name, arrays, f"vec{PACK}<{result}>", [*numbers, *shape, *walks], function, body)
+
+
+def _packed_at(array: str, read: Read, rank: int) -> str:
+    """Where a thread reads its four values of an operand.
+
+    Along the last dim each thread has a vector of its own, but of a splat all threads read the same element.
+    """
+    last = [f"at{rank - 1}" if rank > 1 else "i"] if read is Read.VECTOR else []
+    return " + ".join([element_at(array, rank - 1), *last])
+
+
+@cache
+def strided_kernel(name: str, line: str, kinds: tuple[str, ...], result: str, rank: int) -> Kernel:
+    """One element a thread. ``kinds`` are the WGSL types of the operands; "" stands for a number."""
+    names = _operand_names(name)
+    kind = next(filter(None, kinds), result)
+    arrays = [(f"{each}_array", own) for each, own in zip(names, kinds, strict=True) if own]
+    numbers = [(each, kind) for each, own in zip(names, kinds, strict=True) if not own]
+    walked = ["result", *[each for each, own in zip(names, kinds, strict=True) if own]]
+    loads = [
+        f"    let {each} = " + (f"{each}_array[{element_at(each, rank)}];" if own else f"params.{each};")
+        for each, own in zip(names, kinds, strict=True)
+    ]
+    store = f"    result[{element_at('result', rank)}] = operation({', '.join(names)});"
+    parameters = [*numbers, *shape_fields("", rank), *[f for each in walked for f in walk_fields(each, rank)]]
+    function = _operation(names, kinds, kind, result, line)
+    return build(name, arrays, result, parameters, function, "\n".join([*coordinates("", rank), *loads, store]))
+
+
+def _operand_names(name: str) -> list[str]:
+    """The names of an operation's operands: those of the interface; a copy has just one."""
+    return list(OPERATIONS[name].parameters) if name in OPERATIONS else ["a"]
+
+
+def _operation(names: list[str], kinds: Sequence[str], kind: str, result: str, line: str) -> str:
+    """The line as a WGSL function of scalars. A number has the type ``kind``."""
+    operands = ", ".join(f"{each}: {own or kind}" for each, own in zip(names, kinds, strict=True))
+    return f"fn operation({operands}) -> {result} {{\n    return {line};\n}}\n"
+
+
+def plain_kernel(name: str) -> Kernel:
+    """The kernel of an operation on float32 arrays that lie in memory alike. A mask is Bool, which is stored as u32."""
+    declared = OPERATIONS[name]
+    tensors = [declared.parameters[index] for index in declared.tensors]
+    ways = [("u32" if each == "mask" else "f32", Read.VECTOR) for each in tensors]
+    ways += [("", Read.NUMBER)] * (len(declared.parameters) - len(tensors))
+    result = "u32" if declared.result == "bool" else "f32"
+    return packed_kernel(name, line_of(name, ["f32"], result), tuple(ways), result, 1)

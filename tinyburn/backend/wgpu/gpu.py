@@ -1,22 +1,23 @@
-"""One GPU, opened: its commands, its memory and its limits."""
+"""One GPU, opened: its commands, its memory, its limits, and the wrong indices that it has met."""
 
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tinyburn.base.dtype import DTYPES, DType
-from tinyburn.base.errors import BackendUnavailable, DTypeMismatch, OutOfMemory
+from tinyburn.base.errors import BackendUnavailable, DTypeMismatch, OutOfMemory, ShapeError
+from tinyburn.base.scope import current_path
 from tinyburn.base.shape import Shape, num_elements
 from tinyburn.base.text import amount
 
 from ..strided import StridedArray
 from .adapter import OPENING, adapters
 from .commands import Binding, Commands
-from .faults import Faults
 from .pool import ROUNDING, Pool
 
 SCALAR = 4
@@ -25,13 +26,17 @@ SCALAR = 4
 WGSL = {np.dtype("float32"): "f32", np.dtype("int32"): "i32", np.dtype("bool"): "u32"}
 """How a shader stores our dtypes. A bool is 0 or 1."""
 
+_FAULT_WORDS = 64
+
 
 class Gpu:
     """One adapter, opened once for the whole process.
 
     Attributes:
         device: the device of the ``wgpu`` package.
-        lock: for its commands and its memory together, since each can need the other.
+        commands: what was asked of it and is not handed over yet; it has the lock for all of this.
+        pool: its memory.
+        faults: the wrong indices that it has met.
         description: what the driver calls it.
         is_software: whether it is no GPU but a driver on the CPU: few threads at once, and no fast memory to share.
         max_binding_bytes: the most bytes of one buffer that a kernel can see.
@@ -40,15 +45,15 @@ class Gpu:
     def __init__(self, adapter: Any) -> None:
         import wgpu
 
-        self.lock = threading.RLock()
         self.device = adapter.request_device_sync(label="tinyburn")
         self.description = f"{adapter.info['device']} ({adapter.info['backend_type']})"
         self.is_software = adapter.info["adapter_type"] == "CPU"
         self.max_binding_bytes: int = self.device.limits["max-storage-buffer-binding-size"]
-        self.commands = Commands(self.device, self.lock)
+        self.commands = Commands(self.device)
         usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-        self.pool = Pool(self, self.device.limits["max-buffer-size"], usage)
-        self.faults = Faults(self, usage)
+        create_buffer = partial(self.device.create_buffer, usage=usage)
+        self.pool = Pool(self, self.commands, create_buffer, self.device.limits["max-buffer-size"])
+        self.faults = Faults(self.commands, create_buffer(size=SCALAR * _FAULT_WORDS))  # WebGPU fills it with zeros
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._leave_to_the_parent)
 
@@ -84,9 +89,64 @@ class Gpu:
 
 
 def _window(array: StridedArray) -> tuple[int, int]:
-    """The bytes that an array touches, from the first to before the last, widened to where a binding may begin."""
+    """The first byte that an array touches and the one after its last, both moved out to where a binding may begin."""
     after = 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
     return array.offset * SCALAR // ROUNDING * ROUNDING, -(-after * SCALAR // ROUNDING) * ROUNDING
+
+
+class Faults:
+    """The wrong indices of one GPU, found by the GPU itself and reported later.
+
+    The host cannot look at indices without waiting for the device, and to wait at each lookup would cost more than the
+    lookup. So a kernel that meets an index outside its dim writes it down, and goes on. The buffer for that has one
+    word for each call that waits to be checked. When values are read for the next time, these words are read too, and
+    a wrong index becomes an error that names the operation.
+
+    Attributes:
+        binding: the buffer, for a kernel to write to.
+    """
+
+    def __init__(self, commands: Commands, buffer: Any) -> None:
+        self._commands = commands
+        self._buffer = buffer
+        self.binding: Binding = (buffer, 0, SCALAR * _FAULT_WORDS)
+        self._forget()
+
+    def expect(self, operation: str, dim: int, shape: Sequence[int]) -> int:
+        """The word for one more call, which the caller starts before it lets go of the lock of the commands.
+
+        If there are too many before the next check, the last ones share a word.
+        """
+        path = current_path()
+        module = f" (in {path})" if path else ""
+        word = min(self._count, _FAULT_WORDS - 1)
+        self._count += 1
+        call = f"{operation}{module} of a tensor of shape {tuple(shape)}, whose dim {dim} has size {shape[dim]}"
+        self._calls[word][call] = None
+        return word
+
+    def check(self) -> None:
+        """Raises ShapeError if a call since the last check met a wrong index. Waits only if there was any call."""
+        with self._commands.lock:
+            if not self._count:
+                return
+            words = np.frombuffer(self._commands.read(*self.binding), "int32")
+            reasons = [_reason(int(word), list(calls)) for word, calls in zip(words, self._calls, strict=True) if word]
+            if reasons:
+                self._commands.write(self._buffer, bytes(SCALAR * _FAULT_WORDS))
+            self._forget()
+        if reasons:
+            hint = "check them before, for example with indices.max() and indices.min()"
+            raise ShapeError("an earlier operation, on the GPU", reasons, hint=hint)
+
+    def _forget(self) -> None:
+        self._count = 0
+        self._calls: list[dict[str, None]] = [{} for _ in range(_FAULT_WORDS)]  # different ones, in their order
+
+
+def _reason(index: int, calls: list[str]) -> str:
+    given_to = calls[0] if len(calls) == 1 else f"one of these: {'; '.join(calls)}"
+    return f"index {index} was given to {given_to}"
 
 
 def _open(name: str) -> Gpu:
@@ -108,9 +168,21 @@ def open_gpu(name: str) -> Gpu:
         return _opened[name]
 
 
+def part_of(array: StridedArray, dim: int, start: int, stop: int) -> StridedArray:
+    """The entries of one dim from ``start`` to before ``stop``."""
+    shape = (*array.shape[:dim], stop - start, *array.shape[dim + 1 :])
+    return array.view(shape, array.strides, array.offset + start * array.strides[dim])
+
+
+def halves(array: StridedArray, dim: int) -> tuple[StridedArray, StridedArray]:
+    """The first and the second half along one dim: what a kernel does not see at once, two calls do."""
+    middle = array.shape[dim] // 2
+    return part_of(array, dim, 0, middle), part_of(array, dim, middle, array.shape[dim])
+
+
 def gpu_of(array: StridedArray) -> Gpu:
-    """Where an array lives."""
-    gpu: Gpu = array.storage.pool.gpu
+    """The one that holds an array."""
+    gpu: Gpu = array.storage.pool.owner
     return gpu
 
 

@@ -17,8 +17,8 @@ from tinyburn.base.shape import Shape, num_elements
 from ..strided import StridedArray
 from .commands import Kernel
 from .elementwise import copied, seen_whole
-from .gpu import WGSL, Gpu, gpu_of, too_large_to_see
-from .kernel import MOST_TURNS, build, coordinates, pack, place, shape_fields, walk_fields, walks
+from .gpu import WGSL, Gpu, gpu_of, part_of, too_large_to_see
+from .kernel import MOST_TURNS, build, coordinates, element_at, pack, shape_fields, walk_fields, walks
 
 _FAULTS = [("faults", "atomic<u32>")]
 _BUSY = 4096  # threads that keep a GPU busy; more pieces of a line would only look through its indices more often
@@ -28,8 +28,8 @@ _BUSY_SOFTWARE = 64  # the same for a driver on the CPU
 def gather(a: StridedArray, dim: int, indices: StridedArray, name: str = "gather") -> StridedArray:
     """``a`` read along one dim, at one index for each element of the result.
 
-    The host does not see the indices. One outside the dim gives NaN, in an Int or Bool array 0, until the error that
-    it is becomes known.
+    The host does not see the indices. An index outside the dim gives NaN, or 0 in an Int or Bool array; the error comes
+    when values are read, see `Faults`.
     """
     gpu = gpu_of(a)
     result = gpu.new(indices.shape, a.dtype)
@@ -51,15 +51,15 @@ def scatter(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray, n
     indices, b = seen_whole(indices), seen_whole(b)
     for start in range(0, indices.shape[dim], MOST_TURNS):
         stop = min(start + MOST_TURNS, indices.shape[dim])
-        _add_at(name, result, dim, indices.part(dim, start, stop), b.part(dim, start, stop))
+        _add_at(name, result, dim, part_of(indices, dim, start, stop), part_of(b, dim, start, stop))
     return result
 
 
 def _add_at(name: str, result: StridedArray, dim: int, indices: StridedArray, b: StridedArray) -> None:
-    """One call of the kernel, which adds in place: no more indices than a thread may look through."""
+    """One call of the kernel, which adds to the result itself: no more indices than a thread may look through."""
     gpu = gpu_of(result)
     bindings, starts, strides = _bind_all(name, gpu, (indices, b, result))
-    lines = indices.part(dim, 0, 1).shape
+    lines = part_of(indices, dim, 0, 1).shape
     busy = _BUSY_SOFTWARE if gpu.is_software else _BUSY
     pieces = max(1, min(result.shape[dim], busy // num_elements(lines)))
     piece = -(-result.shape[dim] // pieces)
@@ -71,14 +71,14 @@ def _add_at(name: str, result: StridedArray, dim: int, indices: StridedArray, b:
 def _run_watched(
     name: str, kernel: Kernel, gpu: Gpu, bindings: Any, shape: Shape, dim: int, threads: int, numbers: list[Any]
 ) -> None:
-    """Starts a kernel that writes down wrong indices: the call and its word in one go, whatever other threads do."""
-    with gpu.lock:
+    """Starts a kernel that writes down wrong indices. Under one lock, so that no other thread's check comes between."""
+    with gpu.commands.lock:
         parameters, groups = pack(kernel, threads, [shape[dim], gpu.faults.expect(name, dim, shape), *numbers])
         gpu.commands.run(kernel, (*bindings, gpu.faults.binding), parameters, groups)
 
 
 def along(indices: StridedArray, dim: int, like: StridedArray) -> StridedArray:
-    """Indices of rank 1 as those of `gather`: the same ones for every place in the other dims."""
+    """Indices of rank 1 as those of `gather`: the same ones for every index in the other dims."""
     rank = len(like.shape)
     strides = tuple(indices.strides[0] if axis == dim else 0 for axis in range(rank))
     return indices.view((*like.shape[:dim], indices.shape[0], *like.shape[dim + 1 :]), strides)
@@ -95,24 +95,24 @@ def _bind_all(asked: str, gpu: Gpu, arrays: Sequence[StridedArray]) -> tuple[Any
 
 @cache
 def gather_kernel(kind: str, rank: int, dim: int) -> Kernel:
-    """One element a thread: its place, but along ``dim`` what the index says."""
+    """One element a thread: it has the same indices in both arrays, but along ``dim`` the one that was read."""
     parameters = [("dim_size", "u32"), ("fault", "u32"), *shape_fields("", rank)]
     parameters += [field for name in ("a", "indices", "result") for field in walk_fields(name, rank)]
     parameters += [("nothing", kind)]
+    found = element_at("a", rank).replace(f"at{dim} ", "u32(index) ")  # as in the result, but for this one dim
     body = [
         *coordinates("", rank),
-        f"    let index = indices_array[{place('indices', rank)}];",
+        f"    let index = indices_array[{element_at('indices', rank)}];",
         "    var value = params.nothing;",
         "    if (u32(index) < params.dim_size) {",  # as u32, a negative number is a very large one
-        f"        value = a_array[{place('a', rank).replace(f'at{dim} ', 'u32(index) ')}];",
+        f"        value = a_array[{found}];",
         "    } else {",
         "        atomicMax(&faults[params.fault], u32(index));",
         "    }",
-        f"    result[{place('result', rank)}] = value;",
+        f"    result[{element_at('result', rank)}] = value;",
     ]
-    return build(
-        "gather", [("a_array", kind), ("indices_array", "i32")], kind, parameters, "", "\n".join(body), _FAULTS
-    )
+    arrays = [("a_array", kind), ("indices_array", "i32")]
+    return build("gather", arrays, kind, parameters, "", "\n".join(body), _FAULTS)
 
 
 @cache
@@ -121,7 +121,7 @@ def scatter_kernel(kind: str, rank: int, dim: int) -> Kernel:
     parameters = [(name, "u32") for name in ("dim_size", "fault", "length", "pieces", "piece")]
     parameters += shape_fields("", rank)
     parameters += [field for name in ("indices", "b", "result") for field in walk_fields(name, rank)]
-    starts = [f"    let {name}_line = {place(name, rank)};" for name in ("indices", "b", "result")]
+    starts = [f"    let {name}_line = {element_at(name, rank)};" for name in ("indices", "b", "result")]
     walk = f"""    let first = (i % params.pieces) * params.piece;
     let after = min(first + params.piece, params.dim_size);
     for (var k = 0u; k < params.length; k++) {{

@@ -1,7 +1,8 @@
 """How the text of a kernel is put together. A kernel is one function in WGSL that many threads run at once.
 
 Every kernel has the same frame: the arrays that it reads, the one that it writes, and a few numbers, its parameters.
-Each thread asks for its own number, ``i``, and computes what belongs to it.
+Each thread asks for its own number, ``i``, and computes what belongs to it. Our own functions that a kernel calls,
+from ``functions.wgsl``, are put in front of it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from .commands import Kernel
-from .functions import FUNCTIONS, source_of
 
 THREADS = 128
 """Threads of one workgroup. A kernel starts in whole workgroups, so the last threads may have nothing to do."""
@@ -51,7 +53,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
 """
     parts = [frame(operands, [("result", result), *more], parameters), functions.strip(), main]
     text = "\n\n".join(part for part in parts if part)
-    return Kernel(name, with_functions(text), len(operands), parameter_format(parameters), 1 + len(more))
+    return Kernel(name, source_of(_called_in(text)) + text, len(operands), parameter_format(parameters), 1 + len(more))
 
 
 def line_for(line: str | dict[str, str], kind: str) -> str:
@@ -59,19 +61,53 @@ def line_for(line: str | dict[str, str], kind: str) -> str:
     return line if isinstance(line, str) else line.get(kind) or line[""]
 
 
-def with_functions(text: str) -> str:
-    """A kernel with our own functions that it calls in front of it."""
-    return source_of([name for name in FUNCTIONS if re.search(rf"\b{name}\(", text)]) + text
-
-
 def frame(operands: Fields, results: Fields, parameters: Fields) -> str:
     """The declarations that every kernel begins with."""
     lines = ["struct Params {", *[f"    {name}: {kind}," for name, kind in parameters], "}"]
     arrays = [(name, kind, "read") for name, kind in operands] + [(name, kind, "read_write") for name, kind in results]
-    for place, (name, kind, access) in enumerate(arrays):
-        lines.append(f"@group(0) @binding({place}) var<storage, {access}> {name}: array<{kind}>;")
+    for index, (name, kind, access) in enumerate(arrays):
+        lines.append(f"@group(0) @binding({index}) var<storage, {access}> {name}: array<{kind}>;")
     lines.append(f"@group(0) @binding({len(arrays)}) var<uniform> params: Params;")
     return "\n".join(lines)
+
+
+# Our own functions
+
+
+@cache
+def wgsl_text(name: str) -> str:
+    """A WGSL file of this folder. It is read when a kernel first needs it, so that importing tinyburn stays quick."""
+    return Path(__file__).with_name(f"{name}.wgsl").read_text(encoding="utf-8")
+
+
+@cache
+def functions() -> dict[str, str]:
+    """The functions of ``functions.wgsl`` by their names, each with the comment above it."""
+    blocks = wgsl_text("functions").strip().split("\n\n")
+    return {found[1]: block for block in blocks if (found := re.search(r"^fn (\w+)", block, re.MULTILINE))}
+
+
+def source_of(names: Iterable[str]) -> str:
+    """The WGSL of some functions and of all that they call, each once and in the order of their file.
+
+    Raises KeyError for a name that is not in `functions`.
+    """
+    needed: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += _called_in(functions()[name])
+    return "".join(f"{source}\n\n" for name, source in functions().items() if name in needed)
+
+
+def _called_in(text: str) -> list[str]:
+    """Those of our own functions that a WGSL text calls."""
+    return [name for name in re.findall(r"(\w+)\(", text) if name in functions()]
+
+
+# Starting a kernel
 
 
 def parameter_format(parameters: Fields) -> str:
@@ -119,7 +155,7 @@ def walks(starts: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
 
 
 def coordinates(prefix: str, rank: int, number: str = "i") -> list[str]:
-    """WGSL that splits the number of an element into its place in each dim, ``at0``, ``at1`` and so on."""
+    """WGSL that splits the number of an element into its index in each dim, ``at0``, ``at1`` and so on."""
     if rank == 1:
         return [f"    let {prefix}at0 = {number};"]
     lines = [f"    var {prefix}rest = {number};"]
@@ -129,7 +165,7 @@ def coordinates(prefix: str, rank: int, number: str = "i") -> list[str]:
     return [*lines, f"    let {prefix}at0 = {prefix}rest;"]
 
 
-def place(array: str, rank: int) -> str:
-    """WGSL for where the element at these places lies in an array. Rank 0 is the first element."""
+def element_at(array: str, rank: int) -> str:
+    """WGSL for where the element with the indices ``at0``, ``at1`` and so on lies in an array; rank 0: its first."""
     steps = [f"at{dim} * params.{array}_stride{dim}" for dim in range(rank)]
     return " + ".join([f"params.{array}_start", *steps])

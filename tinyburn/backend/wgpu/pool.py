@@ -10,24 +10,20 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.text import amount
 
 from ..device import MemoryUsage
-from ..out_of_memory import forget_failed_step, out_of_memory
-
-if TYPE_CHECKING:
-    from .gpu import Gpu
+from ..gpus import forget_failed_step, out_of_memory
+from .commands import Commands
 
 ROUNDING = 256
 """Sizes are rounded up to a multiple of this many bytes, the widest alignment that WebGPU asks of a binding."""
 
-
 SHELF_BYTES = 1 << 30
 """If more than this lies on the shelves, they are cleared before a new buffer is made: sizes can be ever new."""
-
 
 PICKLE_HINT = "save tensor.to_numpy(), and make the tensor again with Tensor.from_data"
 
@@ -57,10 +53,11 @@ class Block:
 
 
 class Ticket(weakref.ref[Block]):
-    """What the pool keeps of a block, and what comes back when it is gone.
+    """What the pool keeps of a block, and what comes back when the block is gone.
 
-    A finalizer of the block's own would run in any thread and at any moment, also inside the lock for which it waits.
-    And a collected cycle would end the buffer with it. A weak reference tells the pool by one call that cannot wait.
+    The block has no finalizer: that would run in any thread and at any moment, also while the lock is held that it
+    needs. A weak reference tells the pool by a single call, which never waits. And the ticket holds the buffer: if
+    nobody else did, the garbage collector would end it together with a cycle that the block is part of.
     """
 
     __slots__ = ("buffer", "payload", "size")
@@ -80,17 +77,20 @@ class Pool:
     """The buffers of one device.
 
     Attributes:
-        gpu: whose buffers they are.
+        owner: whatever the buffers belong to. The pool only keeps it, for those who hold a block and ask for it.
         limit: the most bytes that it may hold, in use or on a shelf; None for as many as the device has.
         created: how many buffers it has asked the device for, ever.
     """
 
-    def __init__(self, gpu: Gpu, max_buffer_bytes: int, usage: int) -> None:
-        self.gpu = gpu
+    def __init__(
+        self, owner: Any, commands: Commands, create_buffer: Callable[..., Any], max_buffer_bytes: int
+    ) -> None:
+        self.owner = owner
+        self._commands = commands
+        self._lock = commands.lock
+        self._create_buffer = create_buffer
         self._max_buffer_bytes = max_buffer_bytes
-        self._usage = usage
         self._shelves: dict[int, list[Any]] = {}
-        self._lock = gpu.lock
         self._tickets: set[Ticket] = set()  # of the blocks in use
         self._returned: deque[Any] = deque()  # of those that are gone; to append to it is a single step
         self._payload = self._rounded = self._reserved = 0
@@ -129,10 +129,10 @@ class Pool:
                 self._shelves.setdefault(ticket.size, []).append(ticket.buffer)
 
     def clear(self) -> None:
-        """Gives the buffers on the shelves back to the device, once nothing that waits can still mean them."""
-        self.gpu.commands.check_usable()
+        """Gives the buffers on the shelves back to the device, once no command that waits can still use them."""
+        self._commands.check_usable()
         with self._lock:
-            self.gpu.commands.forget_buffers()
+            self._commands.forget_buffers()
             self._sort_returned()
             shelves, self._shelves = self._shelves, {}
             for shelf in shelves.values():
@@ -149,7 +149,7 @@ class Pool:
 
     def set_limit(self, limit: int | None) -> None:
         """The most bytes to hold from now on. What lies on the shelves goes if it is over that."""
-        self.gpu.commands.check_usable()
+        self._commands.check_usable()
         with self._lock:
             self.limit = limit
             if limit is not None and self._reserved > limit:
@@ -157,7 +157,7 @@ class Pool:
 
     def usage(self) -> MemoryUsage:
         """What is held, in Burn's words."""
-        self.gpu.commands.check_usable()
+        self._commands.check_usable()
         with self._lock:
             self._sort_returned()
             return MemoryUsage(len(self._tickets), self._payload, self._rounded - self._payload, self._reserved)
@@ -182,7 +182,7 @@ class Pool:
         if self.limit is not None and self._reserved + size > self.limit:
             return f"{amount(self._reserved + size)} are over the limit that was set for this device"
         try:
-            buffer = self.gpu.device.create_buffer(size=size, usage=self._usage)
+            buffer = self._create_buffer(size=size)
         except MemoryError as error:
             return f"the driver refuses: {str(error).strip().splitlines()[0]}"
         self.created += 1

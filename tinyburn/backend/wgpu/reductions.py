@@ -18,8 +18,8 @@ from ..interface import Dims
 from ..strided import StridedArray
 from .commands import Kernel
 from .elementwise import elementwise, merge_dims, seen_whole
-from .gpu import WGSL, check_dtype, gpu_of, too_large_to_see
-from .kernel import MOST_TURNS, THREADS, build, coordinates, line_for, pack, place, shape_fields, walk_fields
+from .gpu import WGSL, check_dtype, gpu_of, halves, part_of, too_large_to_see
+from .kernel import MOST_TURNS, THREADS, build, coordinates, element_at, line_for, pack, shape_fields, walk_fields
 
 # How the next value of a line joins what is folded so far, and whether it is better than the best so far. In a dict
 # each WGSL type has its own line, and "" is for all others: floats need care where a value is NaN.
@@ -55,7 +55,7 @@ class Cut(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A line as a whole, of which one call looks through the places from ``first`` to before ``after``."""
+    """A line that is not cut: one call looks through its values from ``first`` to before ``after``."""
 
     chunks: int
     first: int
@@ -86,7 +86,7 @@ def reduce_dims(name: str, a: StridedArray, dims: Dims) -> StridedArray:
 
 
 def arg_dim(name: str, a: StridedArray, dim: int, dtype: DType) -> StridedArray:
-    """The first place of the largest or smallest along a dim. One thread looks through the whole line."""
+    """The index of the largest or smallest along a dim, of several the first. One thread looks through a whole line."""
     result = gpu_of(a).new(reduced_shape(a.shape, (dim,)), check_dtype(name, dtype))
     if result.size:
         _find(name, result, a, dim)
@@ -94,7 +94,7 @@ def arg_dim(name: str, a: StridedArray, dim: int, dtype: DType) -> StridedArray:
 
 
 def _find(name: str, result: StridedArray, a: StridedArray, dim: int) -> None:
-    """Looks through lines as they are, if a kernel can see all of both arrays, else in two halves of another dim."""
+    """Looks through whole lines: all at once if a kernel can see all of both arrays, else half of them at a time."""
     gpu = gpu_of(a)
     a = seen_whole(a)
     if gpu.can_bind(a) and gpu.can_bind(result):
@@ -104,7 +104,7 @@ def _find(name: str, result: StridedArray, a: StridedArray, dim: int) -> None:
     longest = max(range(len(a.shape)), key=lambda axis: result.shape[axis])
     if result.shape[longest] == 1:
         raise too_large_to_see(name, gpu, a)
-    for part, half in zip(result.halves(longest), a.halves(longest), strict=True):
+    for part, half in zip(halves(result, longest), halves(a, longest), strict=True):
         _find(name, part, half, dim)
 
 
@@ -116,12 +116,12 @@ def _fold(name: str, result: StridedArray, a: StridedArray, dims: Dims, count: i
     if not (gpu.can_bind(a) and gpu.can_bind(result)):
         dim = a.shape.index(max(a.shape))
         if dim not in dims:
-            for half, part in zip(a.halves(dim), result.halves(dim), strict=True):
+            for half, part in zip(halves(a, dim), halves(result, dim), strict=True):
                 _fold(name, part, half, dims, count)
             return
         parts = gpu.new((*result.shape, 2), a.dtype)
-        for place, half in enumerate(a.halves(dim)):
-            _fold(first, _without_last(parts.part(len(a.shape), place, place + 1)), half, dims, count)
+        for index, half in enumerate(halves(a, dim)):
+            _fold(first, _without_last(part_of(parts, len(a.shape), index, index + 1)), half, dims, count)
     else:
         cut = cut_line(length, not _keeps_neighbours(a, dims))
         if cut.chunks == 1:
@@ -165,7 +165,7 @@ def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut 
 
 @cache
 def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: int, lines_first: bool) -> Kernel:
-    """A thread that folds the values of one chunk, at places that their strides tell.
+    """A thread folds the values of one chunk, or looks through one line; it finds them by their strides.
 
     ``lines_first``: neighbouring threads have different lines; else they have different chunks of one line.
     """
@@ -174,18 +174,16 @@ def reduction_kernel(name: str, kind: str, result: str, rank: int, line_rank: in
     parameters += [*walk_fields("a", rank), *walk_fields("result", rank)]
     parameters += [*shape_fields("line_", line_rank), *[(f"line_stride{dim}", "u32") for dim in range(line_rank)]]
     parameters += [("count", "f32")]
-    place_in_line = " + ".join(f"line_at{dim} * params.line_stride{dim}" for dim in range(line_rank))
-    walk = "\n".join(
-        ["fn walk(k: u32) -> u32 {", *coordinates("line_", line_rank, "k"), f"    return {place_in_line};", "}\n"]
-    )
+    steps = " + ".join(f"line_at{dim} * params.line_stride{dim}" for dim in range(line_rank))
+    walk = "\n".join(["fn walk(k: u32) -> u32 {", *coordinates("line_", line_rank, "k"), f"    return {steps};", "}\n"])
     line, chunk = (
         ("i % params.lines", "i / params.lines") if lines_first else ("i / params.chunks", "i % params.chunks")
     )
     body = [
         f"    let chunk = {chunk};",
         *coordinates("", rank, line),
-        f"    let start = {place('a', rank)};",
-        f"    let into = {place('result', rank)} + chunk;",
+        f"    let start = {element_at('a', rank)};",
+        f"    let into = {element_at('result', rank)} + chunk;",
         *(_fold_body(name, kind) if name in FOLDS else _arg_body(name, kind)),
         "    result[into] = folded;",
     ]

@@ -1,0 +1,133 @@
+"""The backward pass: from the root to the leaves, each node after all that depend on it.
+
+The walk is a loop, not a recursion, so a chain of 100 000 operations is no trouble. Each saved buffer is let go right
+after the rule that named it has run.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from tinyburn.backend.device import Device
+from tinyburn.backend.interface import Backend
+from tinyburn.base.errors import BackendMismatch, GraphError, ShapeError
+from tinyburn.base.shape import Shape
+from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import check_operands, reject_operand
+from tinyburn.tensor.gradients import Gradients
+
+from .nodes import LEAF, Node
+from .observer import Flow, Observer, observe
+
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+Pending: TypeAlias = dict[Node, AnyTensor]
+_number = attrgetter("number")
+
+
+def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool, record_flow: bool) -> Gradients[Any]:
+    """Checks everything first, so that an error leaves the graph as it was; then walks."""
+    if not root.primitive.is_tracked:
+        reason = "no tensor that it depends on is tracked"
+        raise GraphError("backward", reason, hint="call .require_grad() on what you want the gradient of")
+    if record_flow and not root.device.backend.has_values:
+        reason = "a flow is made of the sizes of gradients, and this backend keeps shapes only"
+        hint = "use NdArray, or leave record_flow out"
+        raise BackendMismatch("backward(record_flow=True)", reason, hint=hint)
+    node: Node = root.primitive.node
+    order = backward_order(node)
+    if not retain_graph:
+        root.primitive.recipe = None  # nobody will ask for it, and it would keep what it starts from
+    backend: Any = root.device.backend
+    inner: type[Backend] = backend.inner
+    inner.note(root.primitive.primitive, "phase", "backward")
+    try:
+        pending = {node: _start(root) if gradient is None else _checked(root, gradient)}
+        flow = Flow() if record_flow else None
+        return Gradients(walk(order, pending, retain_graph, observe(backend, flow, keeps_graph=retain_graph)), flow)
+    finally:
+        inner.note(root.primitive.primitive, "phase", "forward")
+
+
+def backward_order(root: Node, after: int = 0) -> list[Node]:
+    """Every node that a gradient reaches, children before parents; the same order every time.
+
+    ``after`` is the number of the last node that is not to be entered: the walk ends at nodes up to it, as at leaves.
+    Raises GraphError if an earlier backward pass has used one of them up.
+    """
+    found = {root: None}  # a dict, because it keeps the order of discovery
+    stack = [root] if root.number > after else []
+    while stack:
+        node = stack.pop()
+        if node.edges is None:
+            reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
+            hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
+            raise GraphError("backward", reason, hint=hint)
+        for parent, _, _ in node.edges:
+            if parent not in found:
+                found[parent] = None
+                if parent.op is not LEAF and parent.number > after:
+                    stack.append(parent)
+    return sorted(found, key=_number, reverse=True)
+
+
+def _start(root: AnyTensor) -> AnyTensor:
+    """Ones: the gradient of the root's sum. A single 1, read again and again."""
+    device: Device[Any] = root.device.inner  # type: ignore[attr-defined]
+    shape: Shape = root.primitive.shape
+    one = Tensor(device.backend.full((1,) * len(shape), 1.0, root.dtype, device), device)
+    return one if shape.count(1) == len(shape) else one.expand(shape)
+
+
+def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
+    if not isinstance(gradient, Tensor):
+        raise reject_operand("backward", root, gradient)
+    check_operands("backward", root.inner(), gradient, shapes=False)
+    if gradient.shape != root.shape:
+        reason = f"the gradient has shape {gradient.shape}, the tensor {root.shape}"
+        raise ShapeError("backward", reason, hint="give a gradient of the tensor's own shape")
+    return gradient
+
+
+def walk(
+    order: list[Node], pending: Pending, retain_graph: bool, observer: Observer | None, after: int = 0
+) -> dict[Node, AnyTensor]:
+    """Runs the rules of each node in order; returns the gradients of the leaves, and of nodes up to ``after``."""
+    ends: dict[Node, AnyTensor] = {}
+    for node in order:
+        g = pending.pop(node)
+        if node.op is LEAF or node.number <= after:
+            ends[node] = g
+            if observer is not None:
+                observer.reach_end(node, g)
+        elif observer is None:
+            run_rules(node, g, pending, retain_graph)
+        else:
+            with observer.at(node, g):
+                run_rules(node, g, pending, retain_graph, observer)
+    return ends
+
+
+def run_rules(node: Node, g: AnyTensor, pending: Pending, retain_graph: bool, observer: Observer | None = None) -> None:
+    """Runs the rules of one node, and adds what they give to the gradients of its parents."""
+    edges = node.take_edges(retain_graph)
+    while edges:
+        parent, rule, saved = edges.pop()
+        part = rule.gradient(g, saved if observer is None else observer.values(saved), parent)
+        if part.primitive.shape != parent.shape:
+            part = sum_to(part, parent.shape)
+        if observer is not None:
+            observer.follow_edge(node, rule, saved, parent, part)
+        del saved  # its last use: the buffers go now, before the next rule allocates
+        if parent in pending:
+            pending[parent] = pending[parent] + part
+        else:
+            pending[parent] = part
+        del part
+
+
+def sum_to(gradient: AnyTensor, shape: Shape) -> AnyTensor:
+    """Undoes broadcasting: sums over the dims that the operand had at size 1."""
+    wide = gradient.primitive
+    stretched = tuple([dim for dim, size in enumerate(shape) if size != wide.shape[dim]])
+    return gradient._new(gradient.device.backend.sum_dims(wide, stretched))

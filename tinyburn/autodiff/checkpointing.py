@@ -1,0 +1,169 @@
+"""Keeping less for the backward pass, and computing it again: by strategy or by segment.
+
+A strategy is the second parameter of `Autodiff`: it says for each operation whether its result is kept. A segment is a
+part of a model of which only the inputs are kept (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"):
+the forward pass throws its graph away; the backward pass makes it again, walks it, and throws it away again. So only
+one segment's activations are alive at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from tinyburn.backend.interface import Array
+from tinyburn.backend.operations import OPERATIONS
+from tinyburn.base.errors import BackendMismatch, GraphError
+from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import check_operands
+
+from .backward import backward_order, walk
+from .nodes import Edge, GraphArray, LeafNode, Node, attach_node, latest_number
+from .observer import observe
+
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+
+
+class NoCheckpointing:
+    """Keep every result that a rule names. The fastest way, and the one that takes the most memory."""
+
+    @staticmethod
+    def recomputes(operation: str) -> bool:
+        """Whether a result of an operation is computed again in the backward pass instead of being kept."""
+        return False
+
+
+class BalancedCheckpointing:
+    """Keep the results of operations that take long for the bytes that they make; recompute the others from them."""
+
+    @staticmethod
+    def recomputes(operation: str) -> bool:
+        """Whether the operation's declaration calls it cheap."""
+        return OPERATIONS[operation].cheap
+
+
+CHECKPOINT = "checkpoint"
+"""The name of a segment's node. Its arguments are the inputs, their number, and what else the function reached."""
+
+
+def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTensor:
+    """``function(*inputs)``, keeping only the inputs for the backward pass.
+
+    The function runs once now and once more in the backward pass. Random draws repeat: the device's generator is set
+    back for the second run. Parameters that the function uses, and any other tracked tensor that it reaches, get their
+    gradients as without the checkpoint.
+
+    Args:
+        function: takes the inputs and returns one tensor. It must compute the same each time.
+        inputs: tensors on one Autodiff device.
+
+    Raises:
+        BackendMismatch: an input is not a tensor on an Autodiff backend, or the function returns something else.
+    """
+    device = _common_device(inputs)
+    segment = Segment(function, inputs, device)
+    output = segment.run()
+    result = GraphArray(output.primitive.primitive)
+    if output.primitive.is_tracked:
+        rules = [(outer, SegmentRule(segment), ()) for outer in segment.edge_of_graph(output.primitive.node)]
+        rules[0][1].keeps_inputs = True
+        reached = [outer for outer, _, _ in rules if outer not in segment.outer]
+        arguments = (*[tensor.primitive for tensor in inputs], len(inputs), *reached)
+        attach_node(result, CHECKPOINT, arguments, cast("list[Edge]", rules), device.backend.inner)
+    return Tensor(result, device)
+
+
+def _common_device(inputs: tuple[AnyTensor, ...]) -> Any:
+    if not inputs or not all(isinstance(tensor, Tensor) and tensor.backend.is_autodiff for tensor in inputs):
+        reason = "the inputs of a segment are one or more tensors on an Autodiff backend"
+        raise BackendMismatch("checkpoint", reason)
+    for tensor in inputs[1:]:
+        check_operands("checkpoint", inputs[0], tensor, dtype=False, shapes=False)
+    return inputs[0].device
+
+
+class Segment:
+    """A function with its inputs: everything that a second run needs."""
+
+    def __init__(self, function: Callable[..., AnyTensor], inputs: tuple[AnyTensor, ...], device: Any) -> None:
+        self.function = function
+        self.device = device
+        self.primitives = [tensor.primitive.primitive for tensor in inputs]
+        self.outer = [tensor.primitive.node if tensor.primitive.is_tracked else None for tensor in inputs]
+        self.random_state = device.random_state()
+        self.gradients: dict[Node, AnyTensor] = {}
+
+    def run(self) -> AnyTensor:
+        """Runs the function on its inputs, each tracked one as a leaf of its own: the segment's graph ends there."""
+        self.before = latest_number()
+        arrays = [GraphArray(primitive) for primitive in self.primitives]
+        for array, outer in zip(arrays, self.outer, strict=True):
+            if outer is not None:
+                array.node, array.is_tracked = LeafNode(array, outer.path), True
+        self.leaves = [array.node for array in arrays]
+        output = self.function(*[Tensor(array, self.device) for array in arrays])
+        if not isinstance(output, Tensor) or output.device != self.device:
+            reason = f"the function returned {type(output).__name__}, and not one tensor on {self.device}"
+            raise BackendMismatch("checkpoint", reason)
+        return output
+
+    def edge_of_graph(self, root: Node) -> list[Node]:
+        """The nodes that the segment's gradients go to: tracked inputs, parameters, and what else it reached."""
+        order = backward_order(root, self.before)
+        ends = [node for node in order if node.is_leaf or node.number <= self.before]
+        return list(dict.fromkeys(self._outside(node) for node in ends))
+
+    def run_again(self, g: AnyTensor) -> None:
+        """The second run, and the gradients at the edge of the segment."""
+        state = self.device.random_state()
+        self.device.set_random_state(self.random_state)
+        self.gradients.clear()
+        try:
+            output = self.run()
+        finally:
+            self.device.set_random_state(state)
+        if not output.primitive.is_tracked or output.shape != g.shape:
+            raise _changed()
+        root: Node = output.primitive.node
+        del output  # its buffer is not needed on the way back
+        order = backward_order(root, self.before)
+        observer = observe(self.device.backend, None, keeps_graph=False, is_part=True)
+        for node, part in walk(order, {root: g}, False, observer, self.before).items():
+            outer = self._outside(node)
+            self.gradients[outer] = self.gradients[outer] + part if outer in self.gradients else part
+
+    def _outside(self, node: Node) -> Node:
+        """What a node at the edge stands for: an input's own node for its leaf, else the node itself."""
+        for leaf, outer in zip(self.leaves, self.outer, strict=True):
+            if leaf is node:
+                return cast(Node, outer)
+        return node
+
+
+class SegmentRule:
+    """The rule of each edge of a checkpoint's node: the first that is asked runs the segment again, for all."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.keeps_inputs = False  # the inputs are kept once, so one of the edges answers for them
+
+    def gradient(self, g: AnyTensor, saved: tuple[Any, ...], parent: Node) -> AnyTensor:
+        """The gradient of what the node ``parent`` stands for.
+
+        Raises GraphError if the second run did not reach it: the function did not do the same again.
+        """
+        gradients = self.segment.gradients
+        if parent not in gradients:
+            self.segment.run_again(g)
+        if parent not in gradients:
+            raise _changed()
+        return gradients.pop(parent)
+
+    def tensors(self, saved: tuple[Any, ...]) -> list[tuple[str, Array]]:
+        """The inputs, which are all that a segment keeps."""
+        return [("input", primitive) for primitive in self.segment.primitives] if self.keeps_inputs else []
+
+
+def _changed() -> GraphError:
+    reason = "the second run of the segment did not do the same as the first one"
+    return GraphError("checkpoint", reason, hint="its function must compute the same each time")

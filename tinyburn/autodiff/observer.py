@@ -1,0 +1,115 @@
+"""What is done beside a backward pass, if anybody wants it.
+
+Results are computed again from their recipes; a listening backend hears which operation's rules run, and which saves
+end; the sizes of the gradients are noted for the pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tinyburn.backend.interface import Backend
+from tinyburn.base.scope import enter, leave
+from tinyburn.tensor import Tensor
+
+from .nodes import Node, note_kept
+from .recipes import Recipe
+from .rules import Rule, Saved
+
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of one gradient.
+
+    Attributes:
+        rms: the root of the mean of the squares of its finite elements, in float64.
+        zeros: the share of elements that are exactly 0.
+        nonfinite: how many elements are inf or NaN.
+    """
+
+    rms: float
+    zeros: float
+    nonfinite: int
+
+
+def measure_size(gradient: AnyTensor) -> Size:
+    """The size of one gradient; reads its values, so it waits for the device."""
+    values = gradient.to_numpy().astype(np.float64)
+    finite = values[np.isfinite(values)]
+    scale = np.abs(finite).max(initial=0.0) or 1.0  # squares of very small or large numbers would leave the range
+    rms = float(scale * np.sqrt(np.mean((finite / scale) ** 2))) if finite.size else 0.0
+    zeros = float(np.mean(values == 0)) if values.size else 0.0
+    return Size(rms, zeros, values.size - finite.size)
+
+
+class Flow:
+    """Sizes by node (the whole gradient that arrived) and by edge (one part of it, child to parent)."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Node, Size] = {}
+        self.edges: dict[tuple[Node, Node], list[Size]] = {}
+
+    def add_node(self, node: Node, gradient: AnyTensor) -> None:
+        """Notes the whole gradient that arrived at a node."""
+        self.nodes[node] = measure_size(gradient)
+
+    def add_edge(self, child: Node, parent: Node, part: AnyTensor) -> None:
+        """Notes the part that one operation sends to one of its operands."""
+        self.edges.setdefault((child, parent), []).append(measure_size(part))
+
+
+def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, is_part: bool = False) -> Observer | None:
+    """The observer of a walk on an Autodiff backend; None if there is nothing beside the walk to be done."""
+    needed = backend.inner.observed or flow is not None or not backend.keeps_all
+    return Observer(backend.inner, flow, keeps_graph, is_part) if needed else None
+
+
+class Observer:
+    """Goes along with a walk.
+
+    Args:
+        inner: the backend that the walk runs on.
+        flow: where to note sizes; None for nowhere.
+        keeps_graph: no save ends with this walk.
+        is_part: the walk is inside another one, so what a leaf gets here is only a part of its gradient.
+    """
+
+    def __init__(self, inner: type[Backend], flow: Flow | None, keeps_graph: bool, is_part: bool) -> None:
+        self._inner, self._flow, self._keeps_graph, self._is_part = inner, flow, keeps_graph, is_part
+
+    def reach_end(self, node: Node, g: AnyTensor) -> None:
+        """The whole gradient of a leaf is there."""
+        if self._flow is not None:
+            self._flow.add_node(node, g)
+        if not self._is_part:
+            self._inner.note(g.primitive, "grad")
+
+    @contextmanager
+    def at(self, node: Node, g: AnyTensor) -> Iterator[None]:
+        """While the rules of a node run, the log has its operation as the phase, and its module as the path."""
+        if self._flow is not None:
+            self._flow.add_node(node, g)
+        self._inner.note(g.primitive, "phase", f"backward {node.op}")
+        token = enter(node.path if self._inner.observed else "")
+        try:
+            yield
+        finally:
+            leave(token)
+
+    def values(self, saved: Saved) -> Saved:
+        """What a rule has saved, with the values of recipes."""
+        return tuple([x.call() if type(x) is Recipe else x for x in saved])
+
+    def follow_edge(self, node: Node, rule: Rule, saved: Saved, parent: Node, part: AnyTensor) -> None:
+        """A rule has run, and what it had saved is about to go."""
+        if self._inner.observed and not self._keeps_graph:
+            note_kept(self._inner, "release", node, rule, saved)
+        if self._flow is not None:
+            self._flow.add_edge(node, parent, part)

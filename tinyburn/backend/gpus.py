@@ -1,0 +1,73 @@
+"""What the backends of GPUs share: saying that one is missing, that it has no room, and letting go of a failed step."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tinyburn.base.errors import BackendUnavailable, OutOfMemory, hint_lines
+from tinyburn.base.text import amount
+
+
+class Missing(NamedTuple):
+    """What was looked for and not found, and the way out. Its text has a line for each."""
+
+    reason: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}\n{hint_lines(self.hint)}"
+
+
+def choose_device(asked: str, missing: Missing | None, which: str | int | None, names: Sequence[str]) -> int:
+    """The index in ``names`` of the device that is asked for; None is the first.
+
+    Raises BackendUnavailable if nothing is here, or not that one, with what there is.
+    """
+    if missing is not None:
+        raise BackendUnavailable(asked, missing.reason, hint=missing.hint)
+    if which is None:
+        return 0
+    if isinstance(which, int) and not isinstance(which, bool) and 0 <= which < len(names):
+        return which
+    if which in names:
+        return list(names).index(str(which))
+    reason = f"there is no device {which!r} here; there is {', '.join(names)}"
+    raise BackendUnavailable(asked, reason, hint="leave the device out for the first one")
+
+
+_HINT = """use a smaller batch (memory.max_batch_size finds the largest),
+compute without gradients where none is needed,
+or drop tensors that nothing needs any more, with del"""
+
+
+def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> OutOfMemory:
+    """The error for a buffer of ``asked`` bytes that there is no room for."""
+    given = {
+        "asked for": amount(asked),
+        "in use": amount(in_use),
+        "limit": "none" if limit is None else amount(limit),
+    }
+    return OutOfMemory("a new buffer", reason, given=given, hint=_HINT)
+
+
+def forget_failed_step() -> None:
+    """Frees the tensors of a step that ran out of memory earlier, if a notebook or a prompt keeps its traceback.
+
+    Python keeps the last error that nobody caught, with every local variable on its way. They would be in the way of
+    the smaller step that a student tries next.
+    """
+    failed = getattr(sys, "last_value", None)
+    while failed is not None:
+        if isinstance(failed, OutOfMemory):
+            _clear_frames(failed)
+        failed = failed.__context__
+
+
+def _clear_frames(error: BaseException) -> None:
+    """Forgets the local variables of the calls that an error came through."""
+    traceback.clear_frames(error.__traceback__)
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        _ = frame.f_locals  # before Python 3.13 a debugger, or IPython, leaves a copy here; reading it again renews it
