@@ -149,6 +149,19 @@ def test_meta_knows_shape_dtype_and_sharing(under_test: UnderTest, row: Row, lay
 
 @every_layout
 @every_row(BASES)
+def test_the_declaration_is_true(under_test: UnderTest, row: Row, layout: str) -> None:
+    """The shape and the dtype of the result, and whether it is a view, are those that the operation's row names."""
+    device = under_test.device()
+    primitives = arguments(row.args, device, layout)
+    operation, result = OPERATIONS[row.name], getattr(device.backend, row.name)(*primitives)
+    assert operation.shape(*primitives) == tuple(result.shape)
+    assert operation.dtype(primitives) == result.dtype
+    if operation.view != "maybe" and not operation.is_default:  # a default may return its operand
+        assert device.backend.shares_buffer(result, primitives[0]) is (operation.view == "always")
+
+
+@every_layout
+@every_row(BASES)
 def test_shapes_alone_write_the_same_log(under_test: UnderTest, row: Row, layout: str) -> None:
     """A prediction and a measurement are one program: the logs are equal event for event, frees included."""
     logs = []

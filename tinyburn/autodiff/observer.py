@@ -25,7 +25,7 @@ AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 
 
 @dataclass(frozen=True)
-class Size:
+class GradientSize:
     """The size of one gradient.
 
     Attributes:
@@ -39,22 +39,22 @@ class Size:
     nonfinite: int
 
 
-def measure_size(gradient: AnyTensor) -> Size:
+def measure_size(gradient: AnyTensor) -> GradientSize:
     """The size of one gradient; reads its values, so it waits for the device."""
     values = gradient.to_numpy().astype(np.float64)
     finite = values[np.isfinite(values)]
     scale = np.abs(finite).max(initial=0.0) or 1.0  # squares of very small or large numbers would leave the range
     rms = float(scale * np.sqrt(np.mean((finite / scale) ** 2))) if finite.size else 0.0
     zeros = float(np.mean(values == 0)) if values.size else 0.0
-    return Size(rms, zeros, values.size - finite.size)
+    return GradientSize(rms, zeros, values.size - finite.size)
 
 
 class Flow:
     """Sizes by node (the whole gradient that arrived) and by edge (one part of it, child to parent)."""
 
     def __init__(self) -> None:
-        self.nodes: dict[Node, Size] = {}
-        self.edges: dict[tuple[Node, Node], list[Size]] = {}
+        self.nodes: dict[Node, GradientSize] = {}
+        self.edges: dict[tuple[Node, Node], list[GradientSize]] = {}
 
     def add_node(self, node: Node, gradient: AnyTensor) -> None:
         """Notes the whole gradient that arrived at a node."""

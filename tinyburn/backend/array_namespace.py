@@ -171,10 +171,11 @@ def quiet(function: Callable[..., Array]) -> Any:
     def quietly(*arguments: Any) -> Array:
         token = _ignore(_IGNORED)
         try:
-            return function(*arguments)
+            return quietly.__wrapped__(*arguments)  # type: ignore[attr-defined]
         finally:
             _restore(token)
 
+    quietly.__wrapped__ = function  # type: ignore[attr-defined]  # here a reload finds and replaces it
     return called(getattr(function, "__qualname__", "quietly"), quietly)
 
 

@@ -21,7 +21,7 @@ from math import hypot, isfinite, log, log10, prod
 from typing import Any
 
 from tinyburn.autodiff import Gradients
-from tinyburn.autodiff.observer import Flow, Size, measure_size
+from tinyburn.autodiff.observer import Flow, GradientSize, measure_size
 from tinyburn.base.errors import ConfigError, GraphError
 from tinyburn.base.text import table, thousands
 from tinyburn.tensor import Tensor
@@ -129,7 +129,7 @@ def item_states(graph: Graph, grads: Gradients[Any]) -> list[State]:
     """The gradient of each item's value: of every result if the flow was recorded, else of the leaves alone."""
     if grads.flow is None:
         return [_leaf_state(graph, number, grads) for number in range(len(graph.items))]
-    parts: list[list[Size]] = [[] for _ in graph.items]  # for each item what arrives from each of its users
+    parts: list[list[GradientSize]] = [[] for _ in graph.items]  # for each item what arrives from each of its users
     for item in graph.items:
         for parent in dict.fromkeys(item.parents):
             parts[parent] += grads.flow.edges.get((item.node, graph.items[parent].node), [])
@@ -144,7 +144,7 @@ def _leaf_state(graph: Graph, number: int, grads: Gradients[Any]) -> State:
     return State(NONE) if gradient is None else state_of(measure_size(gradient), prod(item.shape))
 
 
-def _item_state(graph: Graph, number: int, flow: Flow, parts: list[Size]) -> State:
+def _item_state(graph: Graph, number: int, flow: Flow, parts: list[GradientSize]) -> State:
     item = graph.items[number]
     size = flow.nodes.get(item.node)
     if size is None:
@@ -157,7 +157,7 @@ def _item_state(graph: Graph, number: int, flow: Flow, parts: list[Size]) -> Sta
     return state_of(size, prod(item.shape))
 
 
-def state_of(size: Size, elements: int) -> State:
+def state_of(size: GradientSize, elements: int) -> State:
     """The state of one gradient by itself."""
     if size.nonfinite:
         return State(NONFINITE, size.rms, f"{size.nonfinite} of {count(elements, 'element')} inf or NaN")

@@ -170,7 +170,7 @@ def gradient_line(node: Node, at: int, label: Callable[[Node], str]) -> str:
 def slope_line(node: Node, label: Callable[[Node], str]) -> str:
     """What an elementwise operation of one operand multiplies ``g`` by; empty for any other operation."""
     operation = OPERATIONS.get(node.op)
-    if operation is None or not operation.elementwise or len(operation.tensors) > 1:
+    if operation is None or not operation.elementwise or len(operation.tensors) != 1:
         return ""
     found = _gradient(node, operation.tensors[0], label)
     if found.firmness < _PRODUCT:
