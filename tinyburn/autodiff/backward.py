@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.base.errors import BackendMismatch, GraphError, ShapeError
+from tinyburn.base.scope import leave
 from tinyburn.base.shape import Shape
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands, reject_operand
@@ -103,8 +104,11 @@ def walk(
         elif observer is None:
             run_rules(node, g, pending, retain_graph)
         else:
-            with observer.at(node, g):
+            outside = observer.arrive(node, g)
+            try:
                 run_rules(node, g, pending, retain_graph, observer)
+            finally:
+                leave(outside)
     return ends
 
 

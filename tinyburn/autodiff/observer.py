@@ -6,15 +6,14 @@ end; the sizes of the gradients are noted for the pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextvars import Token
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.scope import enter, leave
+from tinyburn.base.scope import enter
 from tinyburn.tensor import Tensor
 
 from .nodes import Node, note_kept
@@ -91,17 +90,15 @@ class Observer:
         if not self._is_part:
             self._inner.note(g.primitive, "grad")
 
-    @contextmanager
-    def at(self, node: Node, g: AnyTensor) -> Iterator[None]:
-        """While the rules of a node run, the log has its operation as the phase, and its module as the path."""
+    def arrive(self, node: Node, g: AnyTensor) -> Token[str]:
+        """The rules of a node run from now on: for the log, its operation is the phase, and its module the path.
+
+        Hand the token to `scope.leave`, in a ``finally``.
+        """
         if self._flow is not None:
             self._flow.add_node(node, g)
         self._inner.note(g.primitive, "phase", f"backward {node.op}")
-        token = enter(node.path if self._inner.observed else "")
-        try:
-            yield
-        finally:
-            leave(token)
+        return enter(node.path if self._inner.observed else "")
 
     def values(self, saved: Saved) -> Saved:
         """What a rule has saved, with the values of recipes."""

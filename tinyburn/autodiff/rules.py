@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from tinyburn.activation import sigmoid
 from tinyburn.backend.interface import Array
-from tinyburn.backend.operations import OPERATIONS, Operation
+from tinyburn.backend.operations import NUMBERS, OPERATIONS, Operation
 from tinyburn.base.shape import Shape, size_of
 from tinyburn.tensor import Tensor
 
@@ -206,7 +206,6 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
 
 
 Saved: TypeAlias = tuple[Any, ...]
-_NUMBERS = (float, int)  # what may stand in place of an operand
 
 
 class Rule:
@@ -237,7 +236,7 @@ class Rule:
     def tensors(self, saved: Saved) -> list[tuple[str, Array]]:
         """What the saved keep alive, which is what costs memory, with the names of the operands."""
         rows = zip(self.names, self._tensors, saved, strict=True)
-        return [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in _NUMBERS]
+        return [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in NUMBERS]
 
     def gradient(self, g: AnyTensor, saved: Saved, parent: Any) -> AnyTensor:
         """The gradient of the operand whose node is ``parent``."""
@@ -245,7 +244,7 @@ class Rule:
             return self._derivative(g)
         arguments = [read(parent) for read in self._own] if self._own else []
         for value, is_tensor in zip(saved, self._tensors):  # noqa: B905  # equally long by construction
-            arguments.append(Tensor(value, g.device) if is_tensor and type(value) not in _NUMBERS else value)
+            arguments.append(Tensor(value, g.device) if is_tensor and type(value) not in NUMBERS else value)
         return self._derivative(g, *arguments)
 
 

@@ -77,7 +77,8 @@ def _new(shape: Shape, dtype: np.dtype[Any]) -> StridedArray:
 
 
 def _by_declaration(operation: Operation) -> Any:
-    return lambda *arguments: _new(operation.shape(*arguments), operation.dtype(arguments))
+    shape_of, dtype_of = operation.shape, operation.dtype
+    return lambda *arguments: _new(shape_of(*arguments), dtype_of(arguments))
 
 
 for _operation in OPERATIONS.values():

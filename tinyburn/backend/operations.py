@@ -27,6 +27,8 @@ View: TypeAlias = Literal["never", "always", "maybe"]
 
 TENSORS = ("a", "b", "mask", "indices", "out")
 """Parameters of these names are tensors, and any other is only passed on. A number may stand for ``a`` or ``b``."""
+NUMBERS = (float, int, bool)
+"""What such a number can be."""
 
 
 @dataclass(eq=False)
@@ -73,28 +75,22 @@ class Operation:
 
     def dtype(self, arguments: Sequence[Any]) -> np.dtype[Any]:
         """The dtype of the result for these arguments."""
-        if self.result == "bool":
-            return _BOOL
-        if self.result != "like":
-            asked: DType = arguments[self.parameters.index("dtype")]
-            return np.dtype(asked)
-        first: np.dtype[Any] = next(arguments[at].dtype for at in self.tensors if not _is_number(arguments[at]))
-        return first
+        if self.result == "like":
+            first: np.dtype[Any] = next(
+                arguments[at].dtype for at in self.tensors if type(arguments[at]) not in NUMBERS
+            )
+            return first
+        asked: DType = DType.BOOL if self.result == "bool" else arguments[self.parameters.index("dtype")]
+        return np.dtype(asked)
 
 
 OPERATIONS: dict[str, Operation] = {}
 """Every operation by its name, in the order of the interface."""
 
-_BOOL = np.dtype("bool")
-
-
-def _is_number(operand: object) -> bool:
-    return isinstance(operand, float | int)
-
 
 def broadcast(*operands: Any) -> Shape:
     """The shape of an elementwise result, to which the tensors among the operands stretch. A number fits any."""
-    shapes = [operand.shape for operand in operands if not _is_number(operand)]
+    shapes = [operand.shape for operand in operands if type(operand) not in NUMBERS]
     shape: Shape = shapes[0]
     for other in shapes[1:]:
         shape = shape if other == shape else broadcast_shape(shape, other)
