@@ -24,6 +24,7 @@ def relu(x: Tensor[B, D]) -> Tensor[B, D]:
 
 def leaky_relu(x: Tensor[B, D], negative_slope: float = 0.01) -> Tensor[B, D]:
     """``x`` above 0, else ``negative_slope * x``."""
+    check_tensor("leaky_relu", x)
     return x.mask_where(x < 0.0, x * negative_slope)
 
 
@@ -35,21 +36,25 @@ def sigmoid(x: Tensor[B, D]) -> Tensor[B, D]:
 
 def tanh(x: Tensor[B, D]) -> Tensor[B, D]:
     """The hyperbolic tangent, from -1 to 1."""
+    check_tensor("tanh", x)
     return x.tanh()
 
 
 def silu(x: Tensor[B, D]) -> Tensor[B, D]:
     """``x * sigmoid(x)``, also called swish."""
+    check_tensor("silu", x)
     return x * sigmoid(x)
 
 
 def gelu(x: Tensor[B, D]) -> Tensor[B, D]:
     """``x * P(N <= x)`` for a standard normal N, exactly, by erf (Hendrycks and Gimpel 2016)."""
+    check_tensor("gelu", x)
     return x * ((x * (1 / math.sqrt(2))).erf() + 1.0) * 0.5
 
 
 def softplus(x: Tensor[B, D], beta: float = 1.0) -> Tensor[B, D]:
     """``log(1 + exp(beta * x)) / beta``: a smooth `relu`, sharper for a larger beta."""
+    check_tensor("softplus", x)
     scaled = x if beta == 1.0 else x * beta
     result = x._new(x.backend.softplus(scaled._of_kind("softplus", "float")))
     return result if beta == 1.0 else result / beta

@@ -122,6 +122,8 @@ DEAD_BRANCHES: dict[str, tuple[Callable[[AnyTensor], AnyTensor], float]] = {
     "log of sqrt at 0": (lambda x: x.sqrt().log(), 0.0),
     "x log x at 0": (lambda x: x * x.log(), 0.0),
     "exp overflows": (lambda x: x.exp(), 2000.0),
+    "sinh overflows": (lambda x: x.sinh(), 2000.0),
+    "cosh overflows": (lambda x: x.cosh(), -2000.0),
     "softplus of a large number": (activation.softplus, 1e308),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tinyburn import (
     Tensor,
     TinyburnError,
     Traced,
+    activation,
 )
 from tinyburn.base.errors import BackendUnavailable, ConfigError, GraphError
 
@@ -224,3 +226,16 @@ def test_messages_do_not_depend_on_the_process() -> None:
     with pytest.raises(TinyburnError) as caught:
         Tensor.ones((2,), tracked()) + Tensor.ones((3,), tracked())
     assert "0x" not in str(caught.value)
+
+
+ACTIVATIONS = [
+    name for name, value in vars(activation).items() if isfunction(value) and value.__module__.endswith("activation")
+]
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_of_no_tensor_says_so(name: str) -> None:
+    function: Any = getattr(activation, name)
+    arguments = ([1.0, 2.0], 0) if "softmax" in name else ([1.0, 2.0],)
+    with pytest.raises(DTypeMismatch, match=rf"{name}\n  because list is not a tensor\n  hint: make it one"):
+        function(*arguments)

@@ -20,8 +20,8 @@ from tinyburn.tensor.gradients import Gradients
 
 from .nodes import LEAF, Node
 from .observer import Flow, Observer, observe
+from .rules import AnyTensor
 
-AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Pending: TypeAlias = dict[Node, AnyTensor]
 _number = attrgetter("number")
 

@@ -9,7 +9,7 @@ one segment's activations are alive at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import OPERATIONS
@@ -18,10 +18,9 @@ from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
 
 from .backward import backward_order, walk
-from .nodes import Edge, GraphArray, LeafNode, Node, attach_node, latest_number
+from .nodes import Edge, GraphArray, LeafNode, Node, attach_node, new_number
 from .observer import observe
-
-AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+from .rules import AnyTensor
 
 
 class NoCheckpointing:
@@ -95,12 +94,10 @@ class Segment:
 
     def run(self) -> AnyTensor:
         """Runs the function on its inputs, each tracked one as a leaf of its own: the segment's graph ends there."""
-        self.before = latest_number()
-        arrays = [GraphArray(primitive) for primitive in self.primitives]
-        for array, outer in zip(arrays, self.outer, strict=True):
-            if outer is not None:
-                array.node, array.is_tracked = LeafNode(array, outer.path), True
-        self.leaves = [array.node for array in arrays]
+        self.before = new_number()
+        pairs = list(zip(self.primitives, self.outer, strict=True))
+        self.leaves = [LeafNode(primitive, outer.path) if outer else None for primitive, outer in pairs]
+        arrays = map(GraphArray, self.primitives, self.leaves)
         output = self.function(*[Tensor(array, self.device) for array in arrays])
         if not isinstance(output, Tensor) or output.device != self.device:
             reason = f"the function returned {type(output).__name__}, and not one tensor on {self.device}"

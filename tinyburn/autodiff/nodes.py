@@ -150,7 +150,7 @@ def attach_node(
         result.node = Node(op, nodes, edges, result, current_path())
 
 
-def latest_number() -> int:
+def new_number() -> int:
     """A number above that of every node so far, and below that of every node to come."""
     return next(_numbers)
 
@@ -159,7 +159,7 @@ def note_kept(backend: type[Backend], event: str, node: Node, rule: Rule, saved:
     """Tells a listening backend what happens to what a rule of a node has saved, and which save it is."""
     for operand, value in rule.tensors(saved):
         for primitive in sources_of([value]):
-            backend.note(primitive, event, f"{node.op} {operand} {node.path}")
+            backend.note(primitive, event, (operand, node.op, node.path))
 
 
 def expect_calls(edges: list[Edge]) -> None:

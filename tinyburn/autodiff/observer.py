@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from contextvars import Token
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from tinyburn.backend.interface import Backend
 from tinyburn.base.scope import enter
-from tinyburn.tensor import Tensor
 
 from .nodes import Node, note_kept
 from .recipes import Recipe
-from .rules import Rule, Saved
-
-AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+from .rules import AnyTensor, Rule, Saved
 
 
 @dataclass(frozen=True)
@@ -55,14 +52,6 @@ class Flow:
         self.nodes: dict[Node, GradientSize] = {}
         self.edges: dict[tuple[Node, Node], list[GradientSize]] = {}
 
-    def add_node(self, node: Node, gradient: AnyTensor) -> None:
-        """Notes the whole gradient that arrived at a node."""
-        self.nodes[node] = measure_size(gradient)
-
-    def add_edge(self, child: Node, parent: Node, part: AnyTensor) -> None:
-        """Notes the part that one operation sends to one of its operands."""
-        self.edges.setdefault((child, parent), []).append(measure_size(part))
-
 
 def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, is_part: bool = False) -> Observer | None:
     """The observer of a walk on an Autodiff backend; None if there is nothing beside the walk to be done."""
@@ -86,7 +75,7 @@ class Observer:
     def reach_end(self, node: Node, g: AnyTensor) -> None:
         """The whole gradient of a leaf is there."""
         if self._flow is not None:
-            self._flow.add_node(node, g)
+            self._flow.nodes[node] = measure_size(g)
         if not self._is_part:
             self._inner.note(g.primitive, "grad")
 
@@ -96,7 +85,7 @@ class Observer:
         Hand the token to `scope.leave`, in a ``finally``.
         """
         if self._flow is not None:
-            self._flow.add_node(node, g)
+            self._flow.nodes[node] = measure_size(g)
         self._inner.note(g.primitive, "phase", f"backward {node.op}")
         return enter(node.path if self._inner.observed else "")
 
@@ -109,4 +98,4 @@ class Observer:
         if self._inner.observed and not self._keeps_graph:
             note_kept(self._inner, "release", node, rule, saved)
         if self._flow is not None:
-            self._flow.add_edge(node, parent, part)
+            self._flow.edges.setdefault((node, parent), []).append(measure_size(part))

@@ -54,10 +54,10 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
-        found = rules.rules_of(operation.name) if operation.differentiable else []
+        found = rules.rules_of(operation.name)
         if operation.is_default and not found:
             return None
-        return _recorded(operation, found, cls.inner, cls.strategy)
+        return _recorded(operation, found, cls)
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> GraphArray:
@@ -89,7 +89,7 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
         return bool(a.is_tracked and a.node.is_leaf)
 
     @classmethod
-    def note(cls, a: Any, event: str, detail: str = "") -> None:
+    def note(cls, a: Any, event: str, detail: Any = "") -> None:
         """Passes it on, and remembers which leaves are parameters: the pictures tell them from tracked inputs."""
         if event == "parameter" and a.is_tracked:
             a.node.is_parameter = True
@@ -98,12 +98,10 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
     backward = staticmethod(run_backward)
 
 
-def _recorded(
-    operation: Operation, found: list[tuple[int, rules.Rule]], inner: type[Backend], strategy: type[Any]
-) -> Any:
-    """One operation of ``inner``; with a tracked operand, its result gets a node."""
-    name, compute = operation.name, getattr(inner, operation.name)
-    recomputes, keeps_all = strategy.recomputes(name), strategy is NoCheckpointing
+def _recorded(operation: Operation, found: list[tuple[int, rules.Rule]], backend: type[Autodiff[Any, Any]]) -> Any:
+    """One operation of the backend inside; with a tracked operand, its result gets a node."""
+    name, inner, keeps_all = operation.name, backend.inner, backend.keeps_all
+    compute, recomputes = getattr(inner, name), backend.strategy.recomputes(name)
 
     def recorded(*arguments: Any) -> GraphArray:
         values = [x.primitive if type(x) is GraphArray else x for x in arguments]

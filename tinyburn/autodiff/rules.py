@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from tinyburn.activation import sigmoid
 from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import NUMBERS, OPERATIONS, Operation
-from tinyburn.base.shape import Shape, size_of
+from tinyburn.base.shape import Shape, reduced_count
 from tinyburn.tensor import Tensor
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
@@ -106,7 +106,7 @@ def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) 
     """The gradient of a maximum or minimum, shared evenly by the elements that equal it."""
     hits = (a == out).cast(g.dtype)
     share = hits.mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
-    return hits * (g / share * (1.0 / size_of(a.shape, dims)))
+    return hits * (g / share * (1.0 / reduced_count(a.shape, dims)))
 
 
 def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
@@ -167,8 +167,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "sqrt":            (lambda g, out: multiply_no_nan(g, 0.5 / out),),
     "sin":             (lambda g, a: g * a.cos(),),
     "cos":             (lambda g, a: -g * a.sin(),),
-    "sinh":            (lambda g, a: g * a.cosh(),),
-    "cosh":            (lambda g, a: g * a.sinh(),),
+    "sinh":            (lambda g, a: multiply_no_nan(g, a.cosh()),),
+    "cosh":            (lambda g, a: multiply_no_nan(g, a.sinh()),),
     "tanh":            (lambda g, out: g * (1.0 - out * out),),
     "erf":             (lambda g, a: g * (-a * a).exp() * (2 / math.sqrt(math.pi)),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
@@ -186,7 +186,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "max":             (_extreme_of_all,),
     "min":             (_extreme_of_all,),
     "sum_dims":        (lambda g, a_shape: g.expand(a_shape),),
-    "mean_dims":       (lambda g, a_shape, dims: (g * (1.0 / size_of(a_shape, dims))).expand(a_shape),),
+    "mean_dims":       (lambda g, a_shape, dims: (g * (1.0 / reduced_count(a_shape, dims))).expand(a_shape),),
     "max_dims":        (_extreme,),
     "min_dims":        (_extreme,),
     "std":             (_std,),

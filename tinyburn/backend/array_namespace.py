@@ -26,7 +26,7 @@ STANDARD = {
 }
 """Elementwise operations that have another name in the standard: ours, and the standard's."""
 
-FORMATS = {member: np.dtype(member.value) for member in DType}
+NUMPY_DTYPES = {member: np.dtype(member.value) for member in DType}
 """NumPy's object for each dtype, which is CuPy's too. To look it up by its name takes longer than to make zeros."""
 
 
@@ -38,17 +38,14 @@ class ArrayNamespace(Backend):
     """
 
     xp: ClassVar[Any]
-    formats: ClassVar[dict[DType, Any]] = FORMATS
+    formats: ClassVar[dict[DType, Any]] = NUMPY_DTYPES
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for operation in OPERATIONS.values():
             name = operation.name
             if operation.elementwise and not operation.is_default and getattr(cls, name) is getattr(Backend, name):
-                setattr(cls, name, staticmethod(cls._elementwise(name)))
-            mine = vars(cls).get(name)
-            if isinstance(mine, staticmethod) and mine.__func__.__name__ != name:
-                called(f"{cls.__name__}.{name}", mine.__func__)
+                setattr(cls, name, staticmethod(called(f"{cls.__name__}.{name}", cls._elementwise(name))))
 
     @classmethod
     def _elementwise(cls, name: str) -> Callable[..., Array]:

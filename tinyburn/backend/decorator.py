@@ -87,17 +87,17 @@ class Decorator(Backend):
     @classmethod
     def over(cls, device: Device[Any]) -> Device[Any]:
         """The device of this decorator around another device."""
-        return cls._class_for(device.backend).wrap_device(device)
+        return cls.around(device.backend).wrap_device(device)
 
     @classmethod
     def around(cls, inner: type[Backend]) -> type[Decorator]:
         """This decorator, with its options, around another backend."""
-        return cls._origin._class_for(inner, *cls._options)
+        return getattr(cls, "_origin", cls)._class_for(inner, *getattr(cls, "_options", ()))
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
         """The decorated operation; None to leave it to the default, which calls the decorated parts."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{cls.__name__} has to say what it adds to {operation.name}")
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> Any:
@@ -153,7 +153,7 @@ class Decorator(Backend):
         return cls.inner.index_bounds(a.primitive)
 
     @classmethod
-    def note(cls, a: Any, event: str, detail: str = "") -> None:
+    def note(cls, a: Any, event: str, detail: Any = "") -> None:
         cls.inner.note(a.primitive, event, detail)
 
 
@@ -168,6 +168,6 @@ class Differentiable(Decorator, Generic[IB]):
 
     @classmethod
     def over(cls, device: Device[Any]) -> Device[Any]:
-        """As of any decorator. Asked of this class itself, it is that of the one that derives from it."""
+        """As of any decorator; this class itself stands for the one that derives from it."""
         kind = Differentiable.__subclasses__()[0] if cls is Differentiable else cls
         return super(Differentiable, kind).over(device)

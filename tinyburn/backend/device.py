@@ -91,17 +91,8 @@ class Device(Generic[B]):
         raise BackendMismatch("limit_memory", reason, hint=hint)
 
 
-def check_seed(seed: object) -> int:
-    """A seed is a whole number, 0 or more. Raises ConfigError for anything else."""
-    return _whole_number("seed", seed)
-
-
-def check_limit(limit: object) -> int | None:
-    """A limit is a whole number of bytes, or None. Raises ConfigError for anything else."""
-    return None if limit is None else _whole_number("limit_memory", limit)
-
-
-def _whole_number(asked: str, value: object) -> int:
+def check_count(asked: str, value: object) -> int:
+    """A whole number of 0 or more, NumPy's own included. Raises ConfigError for anything else."""
     number = int(value) if isinstance(value, np.integer) else value
     if is_count(number):
         return cast(int, number)

@@ -20,7 +20,7 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType, to_dtype
-from tinyburn.base.shape import Shape, broadcast_shape, part_shape, permuted, reduced_shape, size_of
+from tinyburn.base.shape import Shape, broadcast_shape, part_shape, permuted, reduced_count, reduced_shape
 
 from .device import Device
 from .operations import OPERATIONS, broadcast, composed, required
@@ -169,10 +169,14 @@ class Backend:
         return a
 
     @staticmethod
-    def note(a: Array, event: str, detail: str = "") -> None:
-        """What a layer above has done with a primitive: kept it for backward, made it a parameter, and so on.
+    def note(a: Array, event: str, detail: Any = "") -> None:
+        """What a floor above has done with a primitive. Only `Traced` listens; ``observed`` says whether anybody does.
 
-        Only a `Traced` backend listens, and a decorator passes it on; ``observed`` says whether anybody does.
+        Args:
+            event: ``save`` or ``release``, with the operand, the operation and the module path of the node that keeps
+                it or has let it go; ``phase``, with a name for what runs now; ``grad`` for the gradient of a leaf;
+                ``returned`` for the result of a module; else its category from now on, as ``parameter``.
+            detail: what belongs to the event, as said above.
         """
 
     # The operations that only a backend itself can compute: the parameters, the meaning, and the facts where they are
@@ -275,7 +279,7 @@ class Backend:
     @composed(single)
     def prod(cls, a: Array) -> Array:
         """All elements multiplied."""
-        return cls.prod_dim(cls.reshape(a, (size_of(a.shape, every_dim(a)),)), 0)
+        return cls.prod_dim(cls.reshape(a, (reduced_count(a.shape, every_dim(a)),)), 0)
 
     @classmethod
     @composed(reduced)
@@ -407,5 +411,4 @@ def _parts(a: Array, dim: int, start: int, stop: int) -> tuple[slice, ...]:
 
 
 def _part(cls: Any, a: Array, dim: int, start: int, stop: int) -> Array:
-    part: Array = cls.slice(a, _parts(a, dim, start, stop))
-    return part
+    return cls.slice(a, _parts(a, dim, start, stop))

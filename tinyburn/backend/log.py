@@ -32,7 +32,7 @@ class Kind(IntEnum):
 FORMATS = tuple(DType)
 """The dtypes, by the numbers that ALLOC events have for them."""
 
-_NUMBERS = {dtype: FORMATS.index(member) for dtype, member in DTYPES.items()}
+_FORMAT_NUMBERS = {dtype: FORMATS.index(member) for dtype, member in DTYPES.items()}
 
 OP_OPERANDS = 4
 """Where the operands begin in an OP event; a maker of tensors has none."""
@@ -94,7 +94,7 @@ class EventLog:
         self._buffers += 1
         self.live_buffers += 1
         self.live_bytes += size
-        self.write((Kind.ALLOC, buffer.id, size, int(category), _NUMBERS[array.dtype]))
+        self.write((Kind.ALLOC, buffer.id, size, int(category), _FORMAT_NUMBERS[array.dtype]))
         return buffer
 
 
@@ -115,26 +115,21 @@ class Buffer:
             self.category = category
             self.log.write((Kind.RECATEGORISE, self.id, int(category)))
 
-    def save(self, keeper: str) -> None:
+    def save(self, keeper: tuple[str, ...]) -> None:
         """A graph node keeps it for the backward pass: a forward result becomes an activation."""
         self.saves += 1
-        self.log.write((Kind.SAVE, self.id, self.log.last_op, *self._keeper(keeper)))
+        self.log.write((Kind.SAVE, self.id, self.log.last_op, *map(self.log.name, keeper)))
         if self.category in (Category.TEMPORARY, Category.OUTPUT):
             self.recategorise(Category.ACTIVATION)
 
-    def release(self, keeper: str) -> None:
+    def release(self, keeper: tuple[str, ...]) -> None:
         """A node has let it go. If nobody else saved it, it is an ordinary result again, for as long as it lives."""
         self.saves -= 1
-        self.log.write((Kind.RELEASE, self.id, *self._keeper(keeper)))
+        self.log.write((Kind.RELEASE, self.id, *map(self.log.name, keeper)))
         if self.saves == 0 and self.category is Category.ACTIVATION:
             self.recategorise(Category.TEMPORARY)
 
-    def _keeper(self, keeper: str) -> tuple[int, int, int]:
-        """The operand, operation and module path of a node that keeps this buffer, as `note_kept` writes them."""
-        op, operand, path = keeper.split(" ", 2)
-        return self.log.name(operand), self.log.name(op), self.log.name(path)
-
-    def note(self, event: str, detail: str) -> None:
+    def note(self, event: str, detail: Any) -> None:
         """What a floor above says of it: see `Backend.note`. Any other word is a category."""
         if event == "save":
             self.save(detail)

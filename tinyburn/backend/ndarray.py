@@ -12,13 +12,14 @@ from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape, reduced_shape
 
-from .array_namespace import FORMATS, STANDARD, ArrayNamespace, quiet, rowmajor
-from .device import Device, MemoryUsage, check_only_device, check_seed
+from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, quiet, rowmajor
+from .device import Device, MemoryUsage, check_count, check_only_device
 from .interface import Dims, Number, Operand
+from .operations import called
 
 NumPyArray = np.ndarray[Any, Any]
 
-_FLOAT32 = FORMATS[DType.FLOAT32]
+_FLOAT32 = NUMPY_DTYPES[DType.FLOAT32]
 
 
 _matmul: Any = quiet(np.matmul)
@@ -47,7 +48,7 @@ class CpuDevice(Device["NdArray"]):
         return f"NumPy {np.__version__}"
 
     def seed(self, seed: int) -> None:
-        self.generator = np.random.default_rng(check_seed(seed))
+        self.generator = np.random.default_rng(check_count("seed", seed))
 
     def random_state(self) -> Any:
         return self.generator.bit_generator.state
@@ -94,7 +95,7 @@ class NdArray(ArrayNamespace):
     @staticmethod
     @quiet
     def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> NumPyArray:
-        out = np.empty(shape, FORMATS[dtype])
+        out = np.empty(shape, NUMPY_DTYPES[dtype])
         out.fill(value)
         return out
 
@@ -145,7 +146,7 @@ class NdArray(ArrayNamespace):
 
     # One operand
 
-    round: Any = staticmethod(rowmajor(np.rint))  # `np.round` is not a ufunc, and far slower
+    round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
 
     @staticmethod
     def erf(a: NumPyArray) -> NumPyArray:
@@ -159,9 +160,9 @@ class NdArray(ArrayNamespace):
 
     # Reductions
 
-    sum_dims: Any = staticmethod(quiet(partial(_fold, np.add)))
-    max_dims: Any = staticmethod(quiet(partial(_fold, np.maximum)))
-    min_dims: Any = staticmethod(quiet(partial(_fold, np.minimum)))
+    sum_dims: Any = staticmethod(called("NdArray.sum_dims", quiet(partial(_fold, np.add))))
+    max_dims: Any = staticmethod(called("NdArray.max_dims", quiet(partial(_fold, np.maximum))))
+    min_dims: Any = staticmethod(called("NdArray.min_dims", quiet(partial(_fold, np.minimum))))
 
     @staticmethod
     @quiet
@@ -186,11 +187,9 @@ class NdArray(ArrayNamespace):
 
     @staticmethod
     def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
-        if a.size != 1:
-            return np.broadcast_to(a, shape)
-        return np.ndarray(
-            shape, a.dtype, a, strides=(0,) * len(shape)
-        )  # the same for one element, in a tenth of the time
+        if a.size == 1:  # the same as below, in a tenth of the time
+            return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
+        return np.broadcast_to(a, shape)
 
     @staticmethod
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
@@ -225,7 +224,8 @@ class NdArray(ArrayNamespace):
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
     """NumPy's index for reading ``indices`` along one dim, and every other dim at its own position.
 
-    The positions take a few buffers for a moment, and so does NumPy's own walk over them. The ledger does not see them.
+    The positions take a few buffers for a moment, and so does NumPy's own walk over them. The event log does not see
+    them.
     """
     rank = indices.ndim
     return tuple(

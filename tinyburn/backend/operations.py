@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape, broadcast_shape
 
 Method = TypeVar("Method", bound=Any)
@@ -44,6 +43,7 @@ class Operation:
         cheap: whether it takes no longer than to pass over its operands once, so that it is cheap to compute again.
         is_default: whether it is composed of others; a backend may still have a better way of its own.
         name: that of the attribute or method that declares it.
+        tensors: the positions of the parameters that are tensors.
     """
 
     parameters: tuple[str, ...]
@@ -57,16 +57,12 @@ class Operation:
 
     def __set_name__(self, _: object, name: str) -> None:
         self.name = name
+        self.__doc__ = self.meaning
         self.tensors = tuple(at for at, parameter in enumerate(self.parameters) if parameter in TENSORS)
         OPERATIONS[name] = self
 
     def __call__(self, *_: Any) -> Any:
         raise NotImplementedError(f"a backend has to compute {self.name}: {self.meaning}")
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether its result can have a gradient: truth values and indices have none."""
-        return self.result in ("like", "dtype")
 
     @property
     def elementwise(self) -> bool:
@@ -76,12 +72,10 @@ class Operation:
     def dtype(self, arguments: Sequence[Any]) -> np.dtype[Any]:
         """The dtype of the result for these arguments."""
         if self.result == "like":
-            first: np.dtype[Any] = next(
-                arguments[at].dtype for at in self.tensors if type(arguments[at]) not in NUMBERS
-            )
-            return first
-        asked: DType = DType.BOOL if self.result == "bool" else arguments[self.parameters.index("dtype")]
-        return np.dtype(asked)
+            tensors = [arguments[at] for at in self.tensors if type(arguments[at]) not in NUMBERS]
+            dtype: np.dtype[Any] = tensors[0].dtype
+            return dtype
+        return np.dtype("bool" if self.result == "bool" else arguments[self.parameters.index("dtype")])
 
 
 OPERATIONS: dict[str, Operation] = {}

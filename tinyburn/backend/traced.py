@@ -87,7 +87,7 @@ class Traced(Decorator, Generic[IB]):
         return a.buffer is b.buffer
 
     @classmethod
-    def note(cls, a: Any, event: str, detail: str = "") -> None:
+    def note(cls, a: Any, event: str, detail: Any = "") -> None:
         a.buffer.note(event, detail)
 
 

@@ -21,7 +21,7 @@ class Bool:
     """Kind of a tensor of truth values: masks."""
 
 
-Kind = type[Float] | type[Int] | type[Bool]
+TensorKind = type[Float] | type[Int] | type[Bool]
 
 
 class DType(StrEnum):
@@ -43,7 +43,7 @@ class DType(StrEnum):
         return 1 if self is DType.BOOL else int("".join(filter(str.isdigit, self))) // 8
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TensorKind:
         """The kind of tensor that holds such scalars."""
         if self is DType.BOOL:
             return Bool

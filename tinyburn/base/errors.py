@@ -7,7 +7,6 @@ every reason why that cannot work, and what to write instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from .scope import current_path
 
@@ -39,15 +38,6 @@ class TinyburnError(Exception):
         if hint:
             lines.append(hint_lines(hint))
         super().__init__("\n".join(lines))
-
-    def __reduce__(self) -> Any:
-        return _as_it_was, (type(self), str(self))  # in another process the message stays, and is not laid out anew
-
-
-def _as_it_was(kind: type[TinyburnError], message: str) -> TinyburnError:
-    error = kind.__new__(kind)
-    error.args = (message,)
-    return error
 
 
 def hint_lines(hint: str) -> str:

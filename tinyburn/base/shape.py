@@ -31,7 +31,7 @@ def num_elements(shape: Sequence[int]) -> int:
     return prod(shape)
 
 
-def size_of(shape: Shape, dims: Sequence[int]) -> int:
+def reduced_count(shape: Shape, dims: Sequence[int]) -> int:
     """How many elements one result of a reduction over some dims gathers."""
     return prod(shape[dim] for dim in dims)
 

@@ -83,7 +83,7 @@ def max_batch_size(
     Args:
         job: as for `plan`.
         available_bytes: the budget.
-        reserve_bytes: bytes to leave free, for what the ledger does not see.
+        reserve_bytes: bytes to leave free, for what the event log does not see.
         device: as for `plan`.
         formula_at: the two batch sizes that the formula's line goes through.
         at_most: where the search stops.

@@ -43,7 +43,7 @@ def _on_meta(device: Any) -> Device[Any]:
     if inner is None:
         return Meta.device(float_dtype=device.float_dtype, int_dtype=device.int_dtype)
     within = _on_meta(inner)
-    made: Device[Any] = device.backend.around(within.backend).wrap_device(within)
+    made: Device[Any] = device.backend.over(within)
     return made
 
 

@@ -31,7 +31,7 @@ class Module:
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """``forward``, with this module's name on the path that errors, graphs and ledgers show."""
+        """``forward``, with this module's name on the path that errors, graphs and event logs show."""
         caller = _caller.get()
         path = enter(_name_in(caller, self))
         running = _caller.set(self)

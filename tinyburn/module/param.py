@@ -32,7 +32,7 @@ class Param(Generic[B, D]):
 
     @staticmethod
     def from_tensor(tensor: Tensor[B, D]) -> Param[B, D]:
-        """A new parameter. On an autodiff backend it is tracked; in the memory ledger its buffer is a parameter's.
+        """A new parameter. On an autodiff backend it is tracked; in the event log its buffer is a parameter's.
 
         Raises DTypeMismatch for an Int or Bool tensor, and GraphError for the result of tracked operations.
         """

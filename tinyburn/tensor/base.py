@@ -8,7 +8,7 @@ from typing_extensions import TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Array, Backend, Operand
-from tinyburn.base.dtype import DTYPES, DType, Float, Kind
+from tinyburn.base.dtype import DTYPES, DType, Float, TensorKind
 from tinyburn.base.shape import Shape, broadcasts, normalize_dim, normalize_dims, num_elements
 
 from . import checks
@@ -51,7 +51,7 @@ class TensorBase(Generic[B, D, K]):
         return DTYPES[self.primitive.dtype]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TensorKind:
         """`Float`, `Int` or `Bool`."""
         return self.dtype.kind
 
@@ -73,7 +73,7 @@ class TensorBase(Generic[B, D, K]):
         return tensor
 
     def _ask(self, operation: str, *arguments: Any) -> Tensor[B, Any, Any]:
-        """An operation of the backend by its name, on operands that fit: for those that users have no name for."""
+        """An operation that no method has: asks the backend for it by name, and checks nothing."""
         plain = [x.primitive if isinstance(x, TensorBase) else x for x in arguments]
         return self._new(getattr(self.device.backend, operation)(self.primitive, *plain))
 
@@ -94,7 +94,7 @@ class TensorBase(Generic[B, D, K]):
         return theirs
 
     def _dim(self, op: str, dim: int, more: int = 0) -> int:
-        """A dim counted from the front, where there are ``more`` of them. Raises ShapeError if it does not exist."""
+        """A dim counted from the front, in a shape with ``more`` dims added. Raises ShapeError if it does not exist."""
         return normalize_dim(op, dim, self.primitive.shape + (1,) * more)
 
     def _dims(self, op: str, dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -98,17 +98,14 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
         return check_range(op, int(value), tensor.primitive.dtype)
     if kind == "f" and isinstance(value, Real) and not is_truth:
         return float(value)
-    reason, hint = (
-        f"{type(value).__name__} is neither a tensor nor a number",
-        "make it a tensor with Tensor.from_data(...)",
-    )
     if kind == "b":
         reason, hint = f"{value!r} is not a truth value", "use True, False or .int()"
     elif isinstance(value, Real) and not is_truth:
-        reason, hint = (
-            f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}",
-            "convert the tensor with .float() first",
-        )
+        reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
+        hint = "convert the tensor with .float() first"
+    else:
+        reason = f"{type(value).__name__} is neither a tensor nor a number"
+        hint = "make it a tensor with Tensor.from_data(...)"
     raise DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint=hint)
 
 

@@ -33,9 +33,8 @@ class Reduction(TensorBase[B, D, K]):
 
     def sum_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
         """Added along several dims."""
-        return self._new(
-            self.device.backend.sum_dims(self._of_kind("sum_dims", "number"), self._dims("sum_dims", dims))
-        )
+        array = self._of_kind("sum_dims", "number")
+        return self._new(self.device.backend.sum_dims(array, self._dims("sum_dims", dims)))
 
     def mean(self) -> Tensor[B, D1, K]:
         """The average of all elements. In float16 it adds in float32, so that the sum does not overflow."""
@@ -51,9 +50,8 @@ class Reduction(TensorBase[B, D, K]):
 
     def mean_dim(self, dim: int) -> Tensor[B, D, K]:
         """The average along one dim."""
-        return self._new(
-            self.device.backend.mean_dims(self._of_kind("mean_dim", "float"), self._filled("mean_dim", dim))
-        )
+        array = self._of_kind("mean_dim", "float")
+        return self._new(self.device.backend.mean_dims(array, self._filled("mean_dim", dim)))
 
     def prod(self) -> Tensor[B, D1, K]:
         """All elements multiplied; 1 if there are none. A product of halves: no division, so zeros are no trouble."""

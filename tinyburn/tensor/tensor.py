@@ -102,7 +102,17 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         raise DTypeMismatch("iteration", reason, hint="use x[i], chunks of x[i:j], or x.to_numpy()")
 
     def __repr__(self) -> str:
-        return _repr(self)
+        """Values to 4 digits, folded in the middle when there are many, then shape, device, backend, kind, dtype."""
+        lines = ["Tensor {", *_data_lines(self)]
+        lines += [
+            f"  shape:   {list(self.shape)}",
+            f"  device:  {self.device.name}",
+            f"  backend: {self.backend.__name__}",
+            f"  kind:    {self.kind.__name__}",
+            f"  dtype:   {self.dtype}",
+            "}",
+        ]
+        return "\n".join(lines)
 
     # Between devices
 
@@ -140,8 +150,10 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     def inner(self: Tensor[Differentiable[IB], D, K]) -> Tensor[IB, D, K]:
         """The values on the backend inside the decorator, without the graph."""
-        self._decorated("inner")
         device: Any = self.device
+        if not device.backend.is_decorator:
+            reason = f"{device.backend.__name__} is not a decorator: it has no inner backend"
+            raise BackendMismatch("inner", reason, hint=f"use Autodiff[{device.backend.__name__}]")
         return Tensor(self.primitive.primitive, device.inner)
 
     @overload
@@ -191,13 +203,6 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         """Like `grad`, and takes it out of ``grads``, so that its memory can go."""
         return _checked("grad_remove", grads).remove(self)
 
-    def _decorated(self, op: str) -> Any:
-        backend = self.device.backend
-        if not backend.is_decorator:
-            reason = f"{backend.__name__} is not a decorator: it has no inner backend"
-            raise BackendMismatch(op, reason, hint=f"use Autodiff[{backend.__name__}]")
-        return backend
-
     def _autodiff(self, op: str) -> Any:
         backend = self.device.backend
         if not backend.is_autodiff:
@@ -215,20 +220,6 @@ def _checked(op: str, value: Gradients[IB]) -> Gradients[IB]:
 
 
 # How a tensor prints: its values, then the fields that Burn shows
-
-
-def _repr(tensor: Tensor[Any, Any, Any]) -> str:
-    """Values to 4 digits, folded in the middle when there are many, then shape, device, backend, kind, dtype."""
-    lines = ["Tensor {", *_data_lines(tensor)]
-    lines += [
-        f"  shape:   {list(tensor.shape)}",
-        f"  device:  {tensor.device.name}",
-        f"  backend: {tensor.backend.__name__}",
-        f"  kind:    {tensor.kind.__name__}",
-        f"  dtype:   {tensor.dtype}",
-        "}",
-    ]
-    return "\n".join(lines)
 
 
 def _data_lines(tensor: Tensor[Any, Any, Any]) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.backend.array_namespace import FORMATS, ArrayNamespace
-from tinyburn.backend.device import Device, MemoryUsage, check_limit, check_seed
+from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace
+from tinyburn.backend.device import Device, MemoryUsage, check_count
 from tinyburn.backend.interface import Array, Dims, Number, Operand
 from tinyburn.backend.operations import OPERATIONS
 from tinyburn.base.distribution import AnyDistribution
@@ -43,7 +43,7 @@ class CudaDevice(Device["Cuda"]):
         return name.decode()
 
     def seed(self, seed: int) -> None:
-        self.generator = Generator.from_seed(check_seed(seed))
+        self.generator = Generator.from_seed(check_count("seed", seed))
 
     def random_state(self) -> Any:
         return (self.generator.key, self.generator.count)
@@ -62,7 +62,7 @@ class CudaDevice(Device["Cuda"]):
         pool.cleanup(self.number)
 
     def limit_memory(self, limit: int | None) -> None:
-        pool.limit(self.number, check_limit(limit))
+        pool.limit(self.number, limit if limit is None else check_count("limit_memory", limit))
 
 
 class Cuda(ArrayNamespace):
@@ -103,11 +103,11 @@ class Cuda(ArrayNamespace):
 
     @staticmethod
     def full(shape: Shape, value: Number, dtype: DType, device: Any) -> Array:
-        return pool.run_on(device.number, cp.full, shape, value, FORMATS[dtype])
+        return pool.run_on(device.number, cp.full, shape, value, NUMPY_DTYPES[dtype])
 
     @staticmethod
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Array:
-        return pool.run_on(device.number, device.generator.draw, shape, distribution, FORMATS[dtype])
+        return pool.run_on(device.number, device.generator.draw, shape, distribution, NUMPY_DTYPES[dtype])
 
     # Elementwise
 

@@ -14,7 +14,7 @@ from tinyburn.base.dtype import DType
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
-from ..device import Device, MemoryUsage, check_limit, check_seed
+from ..device import Device, MemoryUsage, check_count
 from ..interface import Number, Parts
 from ..operations import called
 from ..strided import Strided, StridedArray
@@ -63,7 +63,7 @@ class WgpuDevice(Device["Wgpu"]):
         return self.gpu.description
 
     def seed(self, seed: int) -> None:
-        self.seed_and_draws = (check_seed(seed), 0)
+        self.seed_and_draws = (check_count("seed", seed), 0)
 
     def random_state(self) -> Any:
         return self.seed_and_draws
@@ -85,7 +85,7 @@ class WgpuDevice(Device["Wgpu"]):
         self.gpu.pool.clear()
 
     def limit_memory(self, limit: int | None) -> None:
-        self.gpu.pool.set_limit(check_limit(limit))
+        self.gpu.pool.set_limit(limit if limit is None else check_count("limit_memory", limit))
 
 
 class Wgpu(Strided):
