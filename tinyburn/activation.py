@@ -49,7 +49,7 @@ def silu(x: Tensor[B, D]) -> Tensor[B, D]:
 def gelu(x: Tensor[B, D]) -> Tensor[B, D]:
     """``x * P(N <= x)`` for a standard normal N, exactly, by erf (Hendrycks and Gimpel 2016)."""
     check_tensor("gelu", x)
-    return x * ((x * (1 / math.sqrt(2))).erf() + 1.0) * 0.5
+    return x * (((x * (1 / math.sqrt(2))).erf() + 1.0) * 0.5)  # x * 2 could overflow
 
 
 def softplus(x: Tensor[B, D], beta: float = 1.0) -> Tensor[B, D]:

@@ -41,12 +41,13 @@ def multiply_no_nan(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
 
 
 def scaled_mul(g: AnyTensor, b: AnyTensor, scale: float) -> AnyTensor:
-    """``g * b * scale`` without memory for the first product."""
+    """``g * b * scale`` without memory for the first product; 0 wherever ``g`` is 0, as above."""
     return g._ask("scaled_mul", b, scale)
 
 
 def relu_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
-    """``g`` where ``out``, the result of a relu, is above 0, else 0; without memory for a mask."""
+    """``g`` where ``out``, the result of a relu, is above 0, else 0; without memory for a mask. NaN where ``out`` is
+    NaN, unless ``g`` is 0."""
     return g._ask("relu_backward", out)
 
 
@@ -64,8 +65,13 @@ def _spread(g: AnyTensor, shape: Shape) -> AnyTensor:
 
 
 def _second_factor(g: AnyTensor, a: AnyTensor) -> AnyTensor:
-    """``a * g``, where a gradient of 0 stays 0 even if ``a`` is inf or NaN."""
-    return multiply_no_nan(a, g).mask_fill(g == 0, 0)
+    """``a * g``, and 0 wherever either is 0, even if the other is inf or NaN.
+
+    The masks hide only what is not finite: a product is linear in both factors, so also where one of them is 0 the
+    slope by it is the other one.
+    """
+    finite = a.mask_fill(a.is_nan(), 0).mask_fill(a.is_inf(), 0)
+    return multiply_no_nan(a.mask_where(g == 0, finite), g)
 
 
 def _over(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
@@ -93,8 +99,14 @@ def _base(g: AnyTensor, a: AnyTensor, b: AnyTensor | float) -> AnyTensor:
 def _exponent(g: AnyTensor, a: AnyTensor | float, out: AnyTensor) -> AnyTensor:
     """``g * out * log(a)``, with slope 0 at base 0, where the power is 0 all around."""
     if not isinstance(a, Tensor):
-        return g * out * (math.log(a) if a > 0 else 0.0 if a == 0 else math.nan)
+        return multiply_no_nan(g, out * (math.log(a) if a > 0 else 0.0 if a == 0 else math.nan))
     return multiply_no_nan(g, multiply_no_nan(out, a.mask_fill(a == 0, 1.0).log()))
+
+
+def _divisor(g: AnyTensor, a: AnyTensor | float, b: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``-g`` times the whole number of ``b`` that the remainder took off: found from the result, since a division may
+    round to another one."""
+    return multiply_no_nan(g, ((out - a) / b).round())
 
 
 def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTensor:
@@ -106,7 +118,7 @@ def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) 
     """The gradient of a maximum or minimum, shared evenly by the elements that equal it."""
     hits = (a == out).cast(g.dtype)
     share = hits.mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
-    return hits * (g / share * (1.0 / reduced_count(a.shape, dims)))
+    return multiply_no_nan(multiply_no_nan(g, (1.0 / reduced_count(a.shape, dims)) / share), hits)
 
 
 def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
@@ -115,16 +127,21 @@ def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
 
 
 def _std(g: AnyTensor, a: AnyTensor, out: AnyTensor, dim: int, correction: int) -> AnyTensor:
-    """``(a - mean) / ((n - correction) * std)``, and 0 for an element at the mean, also where std is 0."""
+    """``(a - mean) / std / (n - correction)``, and 0 where std is 0."""
     shifted = a - a.narrow(dim, 0, 1)  # as in the forward, so that a constant is exactly at its mean
     centred = shifted - shifted.mean_dim(dim)
-    return g * multiply_no_nan(centred, 1.0 / (out * float(a.shape[dim] - correction)))
+    return multiply_no_nan(g, centred / out.mask_fill(out == 0, 1.0) / float(a.shape[dim] - correction))
 
 
 def _norm(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
-    """``a / norm``, and 0 for an element that is 0, also where the norm is 0."""
-    ones = (1,) * a.rank
-    return g.reshape(ones) * multiply_no_nan(a, 1.0 / out.reshape(ones))
+    """``a / norm``, and 0 where the norm is 0."""
+    norm = out.mask_fill(out == 0, 1.0).reshape((1,) * a.rank)
+    return multiply_no_nan(g.reshape(norm.shape), a / norm)
+
+
+def _softmax(g: AnyTensor, out: AnyTensor, dim: int) -> AnyTensor:
+    """``out * (g - total)``, where the total is that of ``g * out``."""
+    return multiply_no_nan(g - multiply_no_nan(g, out).sum_dim(dim), out)
 
 
 def _without(g: AnyTensor, parts: tuple[slice, ...]) -> AnyTensor:
@@ -146,17 +163,17 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "sub":             (lambda g: g,                                  lambda g: -g),
     "mul":             (lambda g, b: multiply_no_nan(g, b),           lambda g, a: multiply_no_nan(g, a)),
     "div":             (_over,                                        lambda g, b, out: multiply_no_nan(g, -(out / b))),
-    "remainder":       (lambda g: g,                                  lambda g, a, b: -g * (a / b).floor()),
+    "remainder":       (lambda g: g,                                  _divisor),
     "powf":            (_base,                                        _exponent),
     "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
     "multiply_no_nan": (lambda g, b: multiply_no_nan(g, b),           _second_factor),
-    "scaled_mul":      (lambda g, b, scale: scaled_mul(g, b, scale),  lambda g, a, scale: scaled_mul(g, a, scale)),
+    "scaled_mul":      (lambda g, b, scale: scaled_mul(g, b, scale),  lambda g, a, scale: _second_factor(g, a) * scale),
     # one operand
     "neg":             (lambda g: -g,),
-    "abs":             (lambda g, a: g * a.sign(),),
+    "abs":             (lambda g, a: multiply_no_nan(g, a.sign()),),
     "sign":            (lambda g: _zeros(g.shape, g),),
     "floor":           (lambda g: _zeros(g.shape, g),),
     "ceil":            (lambda g: _zeros(g.shape, g),),
@@ -165,20 +182,20 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "log":             (lambda g, a: _over(g, a),),
     "log1p":           (lambda g, a: _over(g, a + 1.0),),
     "sqrt":            (lambda g, out: multiply_no_nan(g, 0.5 / out),),
-    "sin":             (lambda g, a: g * a.cos(),),
-    "cos":             (lambda g, a: -g * a.sin(),),
+    "sin":             (lambda g, a: multiply_no_nan(g, a.cos()),),
+    "cos":             (lambda g, a: multiply_no_nan(g, -a.sin()),),
     "sinh":            (lambda g, a: multiply_no_nan(g, a.cosh()),),
     "cosh":            (lambda g, a: multiply_no_nan(g, a.sinh()),),
-    "tanh":            (lambda g, out: g * (1.0 - out * out),),
-    "erf":             (lambda g, a: g * (-a * a).exp() * (2 / math.sqrt(math.pi)),),
+    "tanh":            (lambda g, out: multiply_no_nan(g, 1.0 - out * out),),
+    "erf":             (lambda g, a: multiply_no_nan(g, (-a * a).exp() * (2 / math.sqrt(math.pi))),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
     "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
     "relu":            (lambda g, out: relu_backward(g, out),),
     "relu_backward":   (lambda g, out: relu_backward(g, out), None),
-    "sigmoid":         (lambda g, out: g * (out * (1.0 - out)),),
-    "softplus":        (lambda g, a: g * sigmoid(a),),
-    "softmax":         (lambda g, out, dim: (g - (g * out).sum_dim(dim)) * out,),
-    "log_softmax":     (lambda g, out, dim: g - out.exp() * g.sum_dim(dim),),
+    "sigmoid":         (lambda g, out: multiply_no_nan(g, out * (1.0 - out)),),
+    "softplus":        (lambda g, a: multiply_no_nan(g, sigmoid(a)),),
+    "softmax":         (_softmax,),
+    "log_softmax":     (lambda g, out, dim: g - multiply_no_nan(g.sum_dim(dim), out.exp()),),
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
     # reductions
     "sum":             (lambda g, a_shape: _spread(g, a_shape),),

@@ -188,7 +188,7 @@ class Backend:
     sub             = required("a, b",               "``a - b``")
     mul             = required("a, b",               "``a * b``")
     multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, even against NaN")
-    scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer")
+    scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer, but 0 where ``a`` is 0")
     relu_backward   = required("a, out",             "``a`` where the result of a relu, ``out``, is above 0, else 0")
     div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero")
     remainder       = required("a, b",               "what ``a / b`` leaves, with the sign of ``b``")
@@ -337,14 +337,21 @@ class Backend:
     @classmethod
     @composed(reduced)
     def std(cls, a: Array, dim: int, correction: int) -> Array:
-        """The root of `var`."""
-        return cls.sqrt(cls.var(a, dim, correction))
+        """The root of `var`, with the distances scaled, so that no square overflows or is lost."""
+        shifted = cls.sub(a, _part(cls, a, dim, 0, 1))
+        scale = _scale(cls, shifted, (dim,))
+        shifted = cls.div(shifted, scale)
+        return cls.mul(cls.sqrt(cls.var(shifted, dim, correction)), scale)
 
     @classmethod
     @composed(single)
     def norm(cls, a: Array) -> Array:
-        """The root of the sum of all squares."""
-        return cls.sqrt(cls.sum(cls.mul(a, a)))
+        """The root of the sum of all squares, scaled, so that none overflows or is lost."""
+        if 0 in a.shape:
+            return cls.sum(a)
+        scale = _scale(cls, a, every_dim(a))
+        scaled = cls.div(a, scale)
+        return cls.mul(cls.sqrt(cls.sum(cls.mul(scaled, scaled))), cls.reshape(scale, (1,)))
 
     # Elementwise
 
@@ -397,6 +404,13 @@ def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:
         return a
     largest = cls.max_dims(a, (dim,))
     return cls.sub(a, cls.mask_where(largest, cls.is_inf(largest), 0.0))
+
+
+def _scale(cls: type[Backend], a: Array, dims: Dims) -> Array:
+    """The largest distance from 0 along some dims; 1 where that is 0 or infinite."""
+    largest = cls.maximum(cls.max_dims(a, dims), cls.neg(cls.min_dims(a, dims)))
+    largest = cls.mask_where(largest, cls.is_inf(largest), 1.0)
+    return cls.mask_where(largest, cls.equal(largest, 0.0), 1.0)
 
 
 def every_dim(a: Array) -> tuple[int, ...]:

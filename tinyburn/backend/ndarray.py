@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.dtype import DType
-from tinyburn.base.shape import Shape, reduced_shape
+from tinyburn.base.shape import Shape, reduced_count, reduced_shape
 
 from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, quiet, rowmajor
 from .device import Device, MemoryUsage, check_count, check_only_device
@@ -34,6 +34,40 @@ def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | Non
     out = np.empty(reduced_shape(a.shape, dims), dtype)  # by itself NumPy would copy the layout of a permuted operand
     ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True, out=out)
     return out
+
+
+def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
+    """The sum over some dims, which stay at size 1; of float16 in float32, so that it neither overflows nor stalls.
+
+    To add a million numbers one by one rounds a million times, each time by more. NumPy adds in pairs along the dim
+    that lies innermost in memory, and one by one along any other. So there we add blocks, then what they gave, and
+    so on: the partial sums take 1/32 of the operand's bytes for a moment.
+    """
+    dtype = _FLOAT32 if a.dtype.itemsize == 2 and a.dtype.kind == "f" else a.dtype
+    while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
+        a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
+    return _fold(np.add, a, dims, dtype)
+
+
+def _in_pairs(a: NumPyArray, dims: Dims) -> bool:
+    """Whether some dims lie innermost in memory without gaps, the last ones or, in column-major order, the first."""
+    flags, outer = a.flags, a.ndim - len(dims)
+    return (flags.c_contiguous and min(dims) >= outer) or (flags.f_contiguous and max(dims) < len(dims))
+
+
+def _add_blocks(a: NumPyArray, dim: int, dtype: np.dtype[Any]) -> NumPyArray:
+    """The sums of the blocks along one dim; the last one may be short."""
+    shape, (blocks, rest) = a.shape, divmod(a.shape[dim], _BLOCK)
+    before: tuple[slice, ...] = (slice(None),) * dim
+    out = np.empty((*shape[:dim], blocks + bool(rest), *shape[dim + 1 :]), dtype)
+    whole = a[(*before, slice(blocks * _BLOCK))].reshape(*shape[:dim], blocks, _BLOCK, *shape[dim + 1 :])
+    np.add.reduce(whole, axis=dim + 1, dtype=dtype, out=out[(*before, slice(blocks))])
+    if rest:
+        np.add.reduce(a[(*before, slice(blocks * _BLOCK, None))], axis=dim, dtype=dtype, out=out[(*before, blocks)])
+    return out
+
+
+_BLOCK = 32
 
 
 class CpuDevice(Device["NdArray"]):
@@ -116,7 +150,7 @@ class NdArray(ArrayNamespace):
     def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
         out = np.multiply(a, b, order="C")
         out *= scale
-        return out
+        return _zero_where(out, a)
 
     @staticmethod
     @quiet
@@ -124,7 +158,7 @@ class NdArray(ArrayNamespace):
         result = np.sign(out, order="C")  # a product with the sign is faster than a mask
         result *= a
         result += 0.0  # -0.0 + 0.0 is 0.0, which prints better
-        return _zero_where(result, out)
+        return _zero_where(result, out, a)
 
     @staticmethod
     def matmul(a: NumPyArray, b: NumPyArray) -> NumPyArray:
@@ -160,14 +194,19 @@ class NdArray(ArrayNamespace):
 
     # Reductions
 
-    sum_dims: Any = staticmethod(called("NdArray.sum_dims", quiet(partial(_fold, np.add))))
     max_dims: Any = staticmethod(called("NdArray.max_dims", quiet(partial(_fold, np.maximum))))
     min_dims: Any = staticmethod(called("NdArray.min_dims", quiet(partial(_fold, np.minimum))))
 
     @staticmethod
     @quiet
+    def sum_dims(a: NumPyArray, dims: Dims) -> NumPyArray:
+        total = _add_up(a, dims)
+        return total if total.dtype is a.dtype else total.astype(a.dtype)
+
+    @staticmethod
+    @quiet
     def mean_dims(a: NumPyArray, dims: Dims) -> NumPyArray:
-        total = _fold(np.add, a, dims, _FLOAT32 if a.dtype.itemsize == 2 else a.dtype)
+        total = _add_up(a, dims)
         np.divide(total, a.size // max(total.size, 1), total)
         return total if total.dtype is a.dtype else total.astype(a.dtype)
 
@@ -234,11 +273,12 @@ def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
     )
 
 
-def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
-    """A product that is 0 wherever ``factor`` is, also against inf or NaN. One fast pass tells if there is a NaN."""
+def _zero_where(product: NumPyArray, *factors: NumPyArray) -> NumPyArray:
+    """A product that is 0 wherever a factor is, also against inf or NaN. One fast pass tells if there is a NaN."""
     flat = product.reshape(-1)
     if np.isnan(np.vdot(flat, flat)):
-        np.copyto(product, 0, where=factor == 0)
+        for factor in factors:
+            np.copyto(product, 0, where=factor == 0)
     return product
 
 

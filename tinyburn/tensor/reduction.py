@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tinyburn.base.dtype import Bool, Int
+from tinyburn.backend.interface import Array
+from tinyburn.base.dtype import Bool, DType, Int
 from tinyburn.base.errors import ShapeError
 from tinyburn.base.shape import D1, broadcast_conflicts
 
@@ -24,17 +25,16 @@ class Reduction(TensorBase[B, D, K]):
     __slots__ = ()
 
     def sum(self) -> Tensor[B, D1, K]:
-        """All elements added; 0 if there are none."""
-        return self._new(self.device.backend.sum(self._of_kind("sum", "number")))
+        """All elements added; 0 if there are none. Of small integers it is the widest Int that the backend has."""
+        return self._new(self.device.backend.sum(self._wide("sum")))
 
     def sum_dim(self, dim: int) -> Tensor[B, D, K]:
         """Added along one dim."""
-        return self._new(self.device.backend.sum_dims(self._of_kind("sum_dim", "number"), (self._dim("sum_dim", dim),)))
+        return self._new(self.device.backend.sum_dims(self._wide("sum_dim"), (self._dim("sum_dim", dim),)))
 
     def sum_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
         """Added along several dims."""
-        array = self._of_kind("sum_dims", "number")
-        return self._new(self.device.backend.sum_dims(array, self._dims("sum_dims", dims)))
+        return self._new(self.device.backend.sum_dims(self._wide("sum_dims"), self._dims("sum_dims", dims)))
 
     def mean(self) -> Tensor[B, D1, K]:
         """The average of all elements. In float16 it adds in float32, so that the sum does not overflow."""
@@ -55,11 +55,11 @@ class Reduction(TensorBase[B, D, K]):
 
     def prod(self) -> Tensor[B, D1, K]:
         """All elements multiplied; 1 if there are none. A product of halves: no division, so zeros are no trouble."""
-        return self._new(self.device.backend.prod(self._of_kind("prod", "number")))
+        return self._new(self.device.backend.prod(self._wide("prod")))
 
     def prod_dim(self, dim: int) -> Tensor[B, D, K]:
         """Multiplied along one dim."""
-        return self._new(self.device.backend.prod_dim(self._of_kind("prod_dim", "number"), self._dim("prod_dim", dim)))
+        return self._new(self.device.backend.prod_dim(self._wide("prod_dim"), self._dim("prod_dim", dim)))
 
     def max(self) -> Tensor[B, D1, K]:
         """The largest element. Elements that tie for it share the gradient evenly."""
@@ -147,6 +147,14 @@ class Reduction(TensorBase[B, D, K]):
 
         def __rmatmul__(self, other: object) -> Any:
             raise checks.reject_operand("matmul", self, other)
+
+    def _wide(self, op: str) -> Array:
+        """The primitive for a sum or a product. Small integers are cast to the widest that the backend has, as in
+        NumPy: 100 + 100 is more than a uint8 can hold."""
+        array = self._of_kind(op, "number")
+        widest = self.device.backend.widest_int
+        is_widest = array.dtype.kind == "f" or array.dtype.name == widest
+        return array if is_widest else self.device.backend.cast(array, DType(widest))
 
     def _filled(self, op: str, dim: int) -> tuple[int]:
         """One dim, as the tuple that a reduction takes, if it has any elements."""

@@ -45,9 +45,9 @@ __device__ void find_indices(ptrdiff_t i, const ptrdiff_t* shape, int rank, int 
 KERNELS: dict[str, CudaKernel] = {
     "erf": CudaKernel("T a", "T y", "y = erf(a);"),
     "multiply_no_nan": CudaKernel("T a, T b", "T y", "y = a == T(0) ? T(0) : T(a * b);"),
-    "scaled_mul": CudaKernel("T a, T b, T scale", "T y", "y = a * b * scale;"),
-    # Where `out` is not above 0 it is 0, or NaN, which must not be lost.
-    "relu_backward": CudaKernel("T a, T out", "T y", "y = out > T(0) ? a : out == T(0) ? T(0) : out;"),
+    "scaled_mul": CudaKernel("T a, T b, T scale", "T y", "y = a == T(0) ? T(0) : T(a * b * scale);"),
+    # Where `out` is not above 0 it is 0, or NaN, which must not be lost, unless the gradient is 0.
+    "relu_backward": CudaKernel("T a, T out", "T y", "y = out > T(0) || a == T(0) ? a : out == T(0) ? T(0) : out;"),
     "mask_where": CudaKernel("T a, bool mask, T b", "T y", "y = mask ? b : a;"),
     "gather": CudaKernel(
         "raw T a, raw I indices, int32 dim",

@@ -61,8 +61,7 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "ceil":            "ceil(a)",
     "round":           "round(a)",
     "powf_scalar":     {"f32": "power(a, exponent)", "i32": "power_int(a, exponent)"},
-    "scaled_mul":      "a * b * scale",
-    "relu_backward":   "multiply_no_nan(sign_of(out), a)",
+    "scaled_mul":      {"f32": "multiply_no_nan(a, b * scale)", "i32": "a * b * scale"},
     # truth values: 1 or 0
     "equal":           {"f32": "u32(equal(a, b))", "": "u32(a == b)"},
     "not_equal":       {"f32": "u32(!equal(a, b))", "": "u32(a != b)"},

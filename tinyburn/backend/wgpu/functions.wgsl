@@ -88,10 +88,21 @@ fn sign_of(x: f32) -> f32 {
     return sign(x);
 }
 
-// a * b, but 0 wherever a is 0, also against inf or NaN. By the bits, or a compiler might drop the test.
+// Whether x is 0 or -0. By the bits, or a compiler might drop a test that guards against inf or NaN.
+fn is_zero(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) == 0u;
+}
+
+// a * b, but 0 wherever a is 0, also against inf or NaN.
 fn multiply_no_nan(a: f32, b: f32) -> f32 {
-    if ((bitcast<u32>(a) & 0x7fffffffu) == 0u) { return 0.0; }
+    if (is_zero(a)) { return 0.0; }
     return a * b;
+}
+
+// a where out, the result of a relu, is above 0, else 0. NaN where out is NaN, unless a is 0.
+fn relu_backward_of(a: f32, out: f32) -> f32 {
+    if (is_zero(a)) { return 0.0; }
+    return multiply_no_nan(sign_of(out), a);
 }
 
 // x 2^k for a normal x > 0: adds k to the exponent's bits, so that only the steps to inf and to 0 can round.

@@ -36,10 +36,10 @@ BETTER: dict[str, dict[str, str]] = {
 }
 # fmt: on
 
-LINE = 256
-"""Values that one thread may fold. A longer line is cut into chunks."""
+LINE = 64
+"""Values that one thread may fold one by one. A longer line is cut into chunks."""
 
-STEPS = 64
+STEPS = 16
 """Values of a chunk. Few, so that there are many threads, and so that rounding errors do not add up."""
 
 
