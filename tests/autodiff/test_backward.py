@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,8 @@ from tinyburn import (
     TinyburnError,
     Traced,
 )
+from tinyburn.autodiff.backward import backward_order, walk
+from tinyburn.autodiff.observer import observe
 
 
 def test_gradients_live_on_the_inner_backend(tracking: Device[Any]) -> None:
@@ -283,3 +288,62 @@ def test_a_result_survives_its_graph() -> None:
     y: AnyTensor = x * x
     y.backward()
     assert y.to_numpy().tolist() == [4.0]
+
+
+# Several threads
+
+
+def square_chain(x: AnyTensor, length: int = 30) -> AnyTensor:
+    for _ in range(length):
+        x = x * x
+    return x
+
+
+def test_of_two_walks_one_gets_the_graph_and_the_other_an_error(tracking: Device[Any]) -> None:
+    """Two threads that have both found the way before either has taken a step: here one after the other."""
+    x = leaf([1.0], tracking)
+    y = square_chain(x)
+    node, g = y.primitive.node, const([1.0], tracking.inner)  # type: ignore[attr-defined]
+    first, second = backward_order(node), backward_order(node)
+    observer = observe(tracking.backend, None, keeps_graph=False)
+    (found,) = walk(first, {node: g}, False, observer).values()
+    assert found.to_numpy().tolist() == [2.0**30]
+    for keeps in (False, True):
+        with pytest.raises(GraphError, match="another thread"):
+            walk(second, {node: g}, keeps, observer)
+
+
+def test_walks_that_meet_in_a_shared_part_leave_it_to_one(tracking: Device[Any]) -> None:
+    """The other one has gone some way already, and stops where the first has been."""
+    x = leaf([1.0], tracking)
+    shared = square_chain(x, 3)
+    one, other = shared * 2.0, square_chain(shared, 2)
+    order = backward_order(other.primitive.node)
+    assert gradient_of(x, one.backward()).tolist() == [16.0]  # 2 x^8
+    observer = observe(tracking.backend, None, keeps_graph=False)
+    start = const([1.0], tracking.inner)  # type: ignore[attr-defined]
+    with pytest.raises(GraphError, match="another thread"):
+        walk(order, {other.primitive.node: start}, False, observer)
+
+
+def test_of_many_threads_one_wins(tracking: Device[Any]) -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(20):
+                x = leaf([1.0], tracking)
+                y, barrier = square_chain(x), Barrier(4)
+
+                def run(y: AnyTensor = y, barrier: Barrier = barrier) -> Any:
+                    barrier.wait()
+                    try:
+                        return y.backward()
+                    except GraphError as error:
+                        return error
+
+                results = [future.result() for future in [pool.submit(run) for _ in range(4)]]
+                (won,) = [result for result in results if not isinstance(result, GraphError)]
+                assert gradient_of(x, won).tolist() == [2.0**30]
+    finally:
+        sys.setswitchinterval(before)

@@ -385,6 +385,24 @@ def test_out_of_memory_is_one_clear_error_and_the_next_small_step_works(small: A
 
 
 @needs_gpu
+def test_steps_that_raised_are_not_in_the_way(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One holds 0.8 MB of the last error that nobody caught; the others are in cycles."""
+    with pytest.raises(ZeroDivisionError) as kept:
+        _fails(small)
+    monkeypatch.setattr(sys, "last_value", kept.value, raising=False)
+    for _ in range(2):
+        cycle: list[Any] = [Tensor.ones((50_000,), small)]
+        cycle.append(cycle)
+        del cycle
+        assert Tensor.ones((200_000,), small).to_numpy().sum() == 200_000
+
+
+def _fails(device: Any) -> float:
+    x = Tensor.ones((200_000,), device)
+    return x.shape[0] / 0
+
+
+@needs_gpu
 def test_what_is_cached_makes_room_before_anything_fails(small: Any) -> None:
     for size in (200_000, 100_000, 240_000, 50_000):  # each fits alone, and not beside what the last one left
         assert Tensor.ones((size,), small).to_numpy().sum() == size

@@ -6,8 +6,14 @@ import ast
 import configparser
 import json
 import os
+import re
+import re._parser as parser  # type: ignore[import-not-found]  # what `re` itself reads a pattern with
+import signal
 import stat
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +23,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 import tinyburn
 from tinyburn.cli import document, main
 from tinyburn.cli.errors import CommandError
-from tinyburn.cli.normalise import _PATHS, normalise, rewrite_paths
+from tinyburn.cli.normalise import _PATHS, _REFERENCE, normalise, rewrite_paths
+from tinyburn.cli.notebooks import _BITMAP, _short_diff
 
 CHANCE_AND_MACHINE = """\
 import sys, warnings
@@ -248,3 +255,144 @@ def test_nbval_forgets_the_same_file_names():
     config.read(Path(__file__).parents[1] / "nbval_sanitize.cfg", encoding="ascii")
     rules = [(config[name]["regex"], config[name]["replace"]) for name in config.sections()]
     assert rules == [(pattern.pattern, replacement) for pattern, replacement in _PATHS]
+
+
+# Ctrl-C
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a test cannot press Ctrl-C there for one process alone")
+@pytest.mark.parametrize("action", ["run", "check"])
+def test_ctrl_c_is_one_line_and_exit_code_130(action: str, tmp_path: Path):
+    first, second = tmp_path / "first.ipynb", tmp_path / "second.ipynb"
+    before = save(first, "import os, time\nprint(os.getpid(), file=open('pid', 'w'), flush=True)\ntime.sleep(60)")
+    save(second, "1")
+    command = [sys.executable, "-m", "tinyburn", "notebooks", action, str(first), str(second)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        pid = tmp_path / "pid"
+        while not (pid.exists() and pid.read_text(encoding="ascii").strip()):
+            assert run.poll() is None
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert (run.returncode, out, err) == (130, "", "tinyburn: stopped\n")
+    assert first.read_bytes() == before
+    with pytest.raises(ProcessLookupError):  # the kernel is gone too
+        os.kill(int(pid.read_text(encoding="ascii")), 0)
+
+
+# Long output
+
+
+def steps(pattern: str, text: str) -> int:
+    """How many characters a backtracking matcher looks at in a search through all of a text, as `re` does it.
+
+    `re` itself does not count. This one knows just what the patterns of the command are made of, and is compared with
+    `re` below.
+    """
+    count = 0
+
+    def is_in(item: Any, at: int) -> bool:
+        nonlocal count
+        count += 1
+        kind, value = item
+        if at >= len(text):
+            return False
+        if kind is parser.LITERAL:
+            return text[at] == chr(value)
+        if kind is parser.NOT_LITERAL:
+            return text[at] != chr(value)
+        negate = value[0][0] is parser.NEGATE
+        return any(member(each, text[at]) for each in value[negate:]) != negate
+
+    def ends(items: list[Any], at: int) -> Iterator[int]:
+        if not items:
+            yield at
+            return
+        (kind, value), rest = items[0], items[1:]
+        if kind in (parser.LITERAL, parser.NOT_LITERAL, parser.IN):
+            if is_in(items[0], at):
+                yield from ends(rest, at + 1)
+        elif kind is parser.MAX_REPEAT:
+            least, most, inner = value
+            stop = at
+            while stop - at < most and is_in(inner[0], stop):
+                stop += 1
+            for end in range(stop, at + least - 1, -1):
+                yield from ends(rest, end)
+        elif kind is parser.SUBPATTERN:
+            yield from ends([*value[-1], *rest], at)
+        elif kind is parser.BRANCH:
+            for branch in value[1]:
+                yield from ends([*branch, *rest], at)
+        else:
+            direction, inner = value
+            start = at if direction > 0 else at - 1  # those that look back look at one character
+            found = start >= 0 and next(ends(list(inner), start), None) is not None
+            if found == (kind is parser.ASSERT):
+                yield from ends(rest, at)
+
+    items, at, found = list(parser.parse(pattern)), 0, []
+    while at <= len(text):
+        end = next(ends(items, at), None)
+        if end is not None:
+            found.append((at, end))
+        at = at + 1 if end is None or end == at else end
+    assert found == [match.span() for match in re.finditer(pattern, text)]
+    return count
+
+
+def member(item: Any, character: str) -> bool:
+    """Whether a character is in one part of a class, such as the ``\\s`` of ``[^\\s"']``."""
+    kind, value = item
+    if kind is parser.LITERAL:
+        return character == chr(value)
+    assert kind is parser.CATEGORY
+    name = {"CATEGORY_SPACE": r"\s", "CATEGORY_WORD": r"\w", "CATEGORY_DIGIT": r"\d"}[str(value)]
+    return re.fullmatch(name, character) is not None
+
+
+LONG_TEXTS = {
+    "base64": lambda n: "iVBORw0KGgo+" * (n // 12),
+    "one letter": lambda n: "a" * n,
+    "slashes": lambda n: "/" * n,
+    "kernels": lambda n: "/ipykernel_12" * (n // 13),
+    "digits": lambda n: "/ipykernel_" + "1" * n,
+    "kernels and digits": lambda n: "/ipykernel_1/23" * (n // 15),
+    "packages": lambda n: "/site-package/site-packages" * (n // 27),
+    "tinyburns": lambda n: "/tinyburn" * (n // 9),
+    "files": lambda n: "/tinyburn/a.py" * (n // 14),
+    "lines": lambda n: "/x/tinyburn/a.py:3: W\n" * (n // 22),
+    "quotes": lambda n: "'" * n,
+    "models": lambda n: "IPY_MODEL_" * (n // 10),
+    "images": lambda n: '"image/png": "' * (n // 14),
+}
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS)
+@pytest.mark.parametrize("pattern", [*(pattern for pattern, _ in _PATHS), _REFERENCE, _BITMAP])
+def test_the_steps_of_a_pattern_grow_with_the_text_and_not_with_its_square(pattern: re.Pattern[str], text: str):
+    make = LONG_TEXTS[text]
+    short, long = steps(pattern.pattern, make(3000)), steps(pattern.pattern, make(6000))
+    assert long <= 2.5 * short
+    assert long <= 60 * 6000
+
+
+def test_the_counter_sees_a_square():
+    quadratic = r"""[^\s"']*[\\/]site-packages[\\/]"""
+    assert steps(quadratic, "a" * 600) > 3.5 * steps(quadratic, "a" * 300)
+
+
+def test_a_long_output_is_stored(tmp_path: Path):
+    path = tmp_path / "page.ipynb"
+    save(path, "print('iVBORw0KGgo+' * 100_000)\nfor i in range(2000): print(i, flush=True)")
+    assert main(["notebooks", "run", "--timeout", "60", str(path)]) == 0
+    (output,) = cells(path)[0]["outputs"]
+    assert output["text"] == ["iVBORw0KGgo+" * 100_000 + "\n", *(f"{i}\n" for i in range(2000))]
+
+
+def test_two_long_texts_are_compared_near_the_first_difference():
+    same, old, new = ["same"] * 50_000, ["x"] * 50_000, ["y"] * 50_000
+    shown = _short_diff("\n".join(same + old), "\n".join(same + new)).split("\n")
+    assert shown[:3] == ["from line 50001, - stored, + now:", " same", "-x"]
+    assert shown[-1] == "… and maybe more lines"
+    assert len(shown) < 25

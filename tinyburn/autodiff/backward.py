@@ -60,11 +60,12 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
     stack = [root] if root.number > after else []
     while stack:
         node = stack.pop()
-        if node.edges is None:
+        edges = node.edges  # another thread may take them at any moment
+        if edges is None:
             reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
             hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
             raise GraphError("backward", reason, hint=hint)
-        for parent, _, _ in node.edges:
+        for parent, _, _ in edges:
             if parent not in found:
                 found[parent] = None
                 if parent.op is not LEAF and parent.number > after:
@@ -115,6 +116,9 @@ def walk(
 def run_rules(node: Node, g: AnyTensor, pending: Pending, retain_graph: bool, observer: Observer | None = None) -> None:
     """Runs the rules of one node, and adds what they give to the gradients of its parents."""
     edges = node.take_edges(retain_graph)
+    if edges is None:
+        reason = f"backward() of another thread has used up the graph at {node.op} at the same time"
+        raise GraphError("backward", reason, hint="let each thread compute a loss of its own")
     while edges:
         parent, rule, saved = edges.pop()
         part = rule.gradient(g, saved if observer is None else observer.values(saved), parent)

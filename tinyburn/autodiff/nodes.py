@@ -7,6 +7,7 @@ it, by reference counts alone. A node keeps what its rules have saved: values, o
 from __future__ import annotations
 
 from itertools import count
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ Edge: TypeAlias = "tuple[Node, Rule, Saved]"
 
 
 _numbers = count(1)
+_handing_over = Lock()
 
 
 class Node:
@@ -70,14 +72,23 @@ class Node:
         """The nodes of the operands, tracked or not."""
         return tuple(argument for argument in self.arguments if isinstance(argument, Node))
 
-    def take_edges(self, keep: bool) -> list[Edge]:
-        """The edges, for a backward pass. The node has none any more, unless another pass is to follow."""
-        edges = self.edges or []
+    def take_edges(self, keep: bool) -> list[Edge] | None:
+        """The edges, for a backward pass. The node has none any more, unless another pass is to follow.
+
+        Of several threads one gets them, and the others None.
+        """
         if keep:
-            expect_calls(edges)  # this pass calls each recipe once, and the next one will again
-            return edges.copy()
-        self.edges = None
+            return self._copy_edges()
+        with _handing_over:
+            edges, self.edges = self.edges, None
         return edges
+
+    def _copy_edges(self) -> list[Edge] | None:
+        with _handing_over:
+            if self.edges is None:
+                return None
+            expect_calls(self.edges)  # this pass calls each recipe once, and the next one will again
+            return self.edges.copy()
 
     def __repr__(self) -> str:
         return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name})"

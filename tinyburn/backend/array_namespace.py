@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -143,6 +144,17 @@ class ArrayNamespace(Backend):
     @classmethod
     def select(cls, a: Array, dim: int, indices: Array) -> Array:
         return cls.xp.take(a, indices, axis=dim)
+
+
+@cache
+def float_bounds(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The floats between which, without their fraction, lie all numbers of an Int dtype; the two are outside.
+
+    A library leaves open what a cast to Int makes of other floats, and processors differ. Here it is always the nearest
+    number of the dtype, and 0 for NaN: what Rust's ``as`` gives.
+    """
+    limits = np.iinfo(dtype)
+    return limits.min - 1.0, limits.max + 1.0
 
 
 # Calling NumPy, and CuPy where it uses NumPy, without NumPy's warnings

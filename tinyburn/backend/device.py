@@ -78,7 +78,10 @@ class Device(Generic[B]):
         return MemoryUsage()
 
     def memory_cleanup(self) -> None:
-        """Gives cached memory back to the system. A backend without a cache has nothing to give."""
+        """Gives cached memory back to the system, and what only the errors of failed steps still hold.
+
+        A backend without a cache has nothing to give.
+        """
 
     def limit_memory(self, limit: int | None) -> None:
         """Lets the device hold at most ``limit`` bytes, cached ones included; None lifts it again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
 from collections.abc import Sequence
@@ -53,21 +54,35 @@ def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> Ou
     return OutOfMemory("a new buffer", reason, given=given, hint=_HINT)
 
 
-def forget_failed_step() -> None:
-    """Frees the tensors of a step that ran out of memory earlier, if a notebook or a prompt keeps its traceback.
+def let_go_of_failed_steps() -> None:
+    """Frees the tensors of steps that raised, whatever the error, where only tracebacks and cycles still hold them.
 
-    Python keeps the last error that nobody caught, with every local variable on its way. They would be in the way of
-    the smaller step that a student tries next.
+    Python keeps the last error that nobody caught, with every local variable on its way, and so does the `except`
+    that runs now. In a notebook the errors before that one are garbage, but in cycles. All of them would be in the way
+    of the smaller step that a student tries next. Their local variables are lost to a debugger.
     """
-    failed = getattr(sys, "last_value", None)
-    while failed is not None:
-        if isinstance(failed, OutOfMemory):
-            _clear_frames(failed)
-        failed = failed.__context__
+    for error in _kept_errors():
+        _clear_frames(error)
+    gc.collect()
+
+
+def _kept_errors() -> list[BaseException]:
+    """The errors that Python itself keeps for this thread, and those that they came from or hold."""
+    found: list[BaseException] = []
+    waiting = [sys.exception(), getattr(sys, "last_exc", None), getattr(sys, "last_value", None)]
+    while waiting:
+        error = waiting.pop()
+        if isinstance(error, BaseException) and not any(error is known for known in found):
+            found.append(error)
+            waiting += [error.__context__, error.__cause__, *getattr(error, "exceptions", ())]
+    return found
 
 
 def _clear_frames(error: BaseException) -> None:
-    """Forgets the local variables of the calls that an error came through."""
-    traceback.clear_frames(error.__traceback__)
+    """Forgets the local variables of the calls that an error came through, but for those that still run."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
+        try:
+            frame.clear()
+        except RuntimeError:
+            continue  # it still runs
         _ = frame.f_locals  # before Python 3.13 a debugger, or IPython, leaves a copy here; reading it again renews it

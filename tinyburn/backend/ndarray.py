@@ -12,7 +12,7 @@ from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape, reduced_count, reduced_shape
 
-from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, quiet, rowmajor
+from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds, quiet, rowmajor
 from .device import Device, MemoryUsage, check_count, check_only_device
 from .interface import Dims, Number, Operand
 from .operations import called
@@ -190,7 +190,14 @@ class NdArray(ArrayNamespace):
     @staticmethod
     @quiet
     def _convert(a: NumPyArray, dtype: Any) -> NumPyArray:
-        return a.astype(dtype, order="C")
+        out = a.astype(dtype, order="C")
+        if a.dtype.kind == "f" and dtype.kind in "iu" and a.size:
+            below, above = float_bounds(dtype)
+            if not (a.min() > below and a.max() < above):  # NaN is neither
+                np.copyto(out, np.iinfo(dtype).max, where=a >= above)
+                np.copyto(out, np.iinfo(dtype).min, where=a <= below)
+                np.copyto(out, 0, where=np.isnan(a))
+        return out
 
     # Reductions
 

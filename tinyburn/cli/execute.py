@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import signal
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +37,40 @@ class _Kernel(AsyncKernelManager):
         return _ThisPython()
 
 
+class _Client(NotebookClient):
+    """Ctrl-C ends the run, and the kernel with it. nbclient's own way ends the kernel alone, and is surprised by that.
+
+    Attributes:
+        interrupted: whether Ctrl-C was pressed.
+    """
+
+    interrupted = False
+
+    async def async_start_new_kernel(self, **options: Any) -> None:
+        """nbclient has set its own handler right before this."""
+        run = asyncio.current_task()
+
+        def stop() -> None:
+            self.interrupted = True
+            if run is not None:
+                run.cancel()
+
+        with suppress(RuntimeError, ValueError):  # not in the main thread, or on Windows, where Python's handler stays
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)
+        await super().async_start_new_kernel(**options)
+
+
 def execute(notebook: Any, folder: Path, timeout: float) -> None:
     """Runs every cell from top to bottom in ``folder`` and fills in the outputs.
 
     A cell with the tag ``raises-exception`` has to raise, and its error is its output. ``timeout`` is in seconds, for
-    one cell. Raises CommandError for a cell that fails or takes too long, and for a kernel that dies.
+    one cell. Raises CommandError for a cell that fails or takes too long, and for a kernel that dies; KeyboardInterrupt
+    after Ctrl-C.
     """
     need("ipykernel", "lab", "running a notebook")
     _clear(notebook)
     reached = [0]
-    client = NotebookClient(
+    client = _Client(
         notebook,
         kernel_manager_class=_Kernel,
         timeout=timeout,
@@ -55,7 +82,11 @@ def execute(notebook: Any, folder: Path, timeout: float) -> None:
     try:
         with tempfile.TemporaryDirectory() as settings:
             client.execute(env={**os.environ, "IPYTHONDIR": settings})
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except (CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
+        if client.interrupted:
+            raise KeyboardInterrupt from None
         raise CommandError(_reason(error, reached[0] + 1, timeout)) from error
     _check_promised_errors(notebook)
 

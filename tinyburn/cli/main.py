@@ -10,7 +10,10 @@ from pathlib import Path
 
 from .errors import CommandError
 
-_EXIT_CODES = "exit codes: 0 all is well; 1 something failed, the message says what; 2 the command was not understood"
+_EXIT_CODES = (
+    "exit codes: 0 all is well; 1 something failed, the message says what; 2 the command was not understood; "
+    "130 stopped with Ctrl-C"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"tinyburn: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
+        print("tinyburn: stopped", file=sys.stderr)
         return 130  # what a shell expects after Ctrl-C
 
 

@@ -14,6 +14,10 @@ from .errors import CommandError, need
 
 _DIFF_LINES = 20
 _DIFF_WIDTH = 160
+_DIFF_REACH = 200
+"""From the first difference on, this many lines are compared: to compare all of two long notebooks can take hours."""
+
+_BITMAP = re.compile(r'("image/(?:png|jpeg)": )"[^"]*"')
 
 
 def notebooks(action: str, files: Sequence[Path], timeout: float) -> int:
@@ -83,12 +87,17 @@ def _with_free_outputs(fresh: str, stored: str) -> str:
 
 
 def _without_bitmaps(text: str) -> str:
-    return re.sub(r'("image/(?:png|jpeg)": )"[^"]*"', r'\1"…"', text)
+    return _BITMAP.sub(r'\1"…"', text)
 
 
 def _short_diff(stored: str, fresh: str) -> str:
-    lines = list(difflib.unified_diff(stored.split("\n"), fresh.split("\n"), "stored", "now", n=1, lineterm=""))
-    shown = [line[:_DIFF_WIDTH] for line in lines[:_DIFF_LINES]]
-    if len(lines) > _DIFF_LINES:
-        shown.append(f"… and {len(lines) - _DIFF_LINES} more lines")
+    """The first differences of two texts, after the line before them."""
+    old, new = stored.split("\n"), fresh.split("\n")
+    same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    near = slice(max(same - 1, 0), same + _DIFF_REACH)
+    found = difflib.unified_diff(old[near], new[near], n=1, lineterm="")
+    lines = [line for line in list(found)[2:] if not line.startswith("@@")]
+    shown = [f"from line {same + 1}, - stored, + now:", *(line[:_DIFF_WIDTH] for line in lines[:_DIFF_LINES])]
+    if len(lines) > _DIFF_LINES or max(len(old), len(new)) > near.stop:
+        shown.append("… and maybe more lines")
     return "\n".join(shown)

@@ -90,14 +90,14 @@ def check_device(op: str, device: object) -> None:
 def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     """A Python number that can take the tensor's dtype. NumPy scalars are turned into Python ones."""
     kind, is_truth = tensor.primitive.dtype.kind, isinstance(value, bool | np.bool_)
-    if kind == "f" and type(value) in (float, int):
-        return float(value)  # type: ignore[arg-type]
+    if kind == "f" and type(value) is float:
+        return value
     if kind == "b" and is_truth:
         return bool(value)
     if kind in "iu" and isinstance(value, Integral) and not is_truth:
         return check_range(op, int(value), tensor.primitive.dtype)
     if kind == "f" and isinstance(value, Real) and not is_truth:
-        return float(value)
+        return check_float(op, value, tensor.primitive.dtype)
     if kind == "b":
         reason, hint = f"{value!r} is not a truth value", "use True, False or .int()"
     elif isinstance(value, Real) and not is_truth:
@@ -114,8 +114,35 @@ def check_range(op: str, value: int, dtype: np.dtype[Any]) -> int:
     limits = np.iinfo(dtype)
     if limits.min <= value <= limits.max:
         return value
-    reason = f"{value} is not from {limits.min} to {limits.max}, so {dtype.name} cannot hold it"
+    reason = f"{_in_few_digits(value)} is not from {limits.min} to {limits.max}, so {dtype.name} cannot hold it"
     raise DTypeMismatch(op, reason, hint="use a wider dtype")
+
+
+def check_float(op: str, value: Any, dtype: np.dtype[Any]) -> float:
+    """A real number for a Float dtype, which rounds it to the nearest that it has; beyond its range that is inf.
+
+    A whole number is held to more: it is a count, and must be there exactly. Raises DTypeMismatch if it cannot.
+    """
+    try:
+        number = float(value)
+        if not isinstance(value, Integral) or abs(number) <= _EXACT_IN_EVERY_FLOAT:
+            return number
+        with np.errstate(over="ignore"):
+            if int(dtype.type(number)) == value:
+                return number
+    except OverflowError:  # beyond every float; or an inf, which no whole number is
+        pass
+    hint = "use a wider dtype, or write it with a point to let it round"
+    raise DTypeMismatch(op, f"{dtype.name} cannot hold {_in_few_digits(value)}", hint=hint)
+
+
+_EXACT_IN_EVERY_FLOAT = 2048
+"""Up to here each whole number is a float16 too."""
+
+
+def _in_few_digits(value: Any) -> str:
+    """A number for a message: Python itself refuses to print one of more than 4300 digits."""
+    return str(value) if -(10**30) < value < 10**30 else "a number of more than 30 digits"
 
 
 def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:

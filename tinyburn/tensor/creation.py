@@ -16,8 +16,8 @@ from tinyburn.base.errors import ConfigError, DTypeMismatch, ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, Shape
 
 from .base import B, D, K, TensorBase
-from .checks import check_device, check_range
-from .data import TensorData, host_array
+from .checks import check_device, check_float, check_range
+from .data import float_array, has_dtype, host_array
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -70,18 +70,18 @@ class Creation(TensorBase[B, D, K]):
     def from_data(data: Any, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]: ...
     @staticmethod
     def from_data(data: Any, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]:
-        """A copy of nested lists, a NumPy array or `TensorData`.
+        """A copy of nested lists, of an array of any library, or of `TensorData`.
 
         Lists of numbers become Float, in the device's ``float_dtype``, and lists of truth values Bool: Python
-        numbers have no format of their own. An array or TensorData has one, and keeps it, unless ``dtype`` is given.
+        numbers have no format of their own. Whatever has one keeps it, unless ``dtype`` is given: arrays and scalars
+        of NumPy, TensorData, a pandas Series, a PyTorch tensor, a buffer. docs/kinks.md has the table.
         """
         check_device("from_data", device)
         if isinstance(data, TensorBase):
             data = cast("Tensor[Any, Any, Any]", data).into_data()
         values = host_array(data, dtype)
-        has_dtype = dtype is not None or isinstance(data, np.ndarray | np.generic | TensorData)
-        if not has_dtype and (values.dtype.kind != "b" or not values.size):
-            values = host_array(values, device.float_dtype)
+        if dtype is None and not has_dtype(data) and (values.dtype.kind != "b" or not values.size):
+            values = float_array(values, device.float_dtype)
         return _tensor(device.backend.from_numpy(values, device), device)
 
     zeros: _Filled = _filled_with("zeros", 0.0)
@@ -116,7 +116,7 @@ class Creation(TensorBase[B, D, K]):
         if not isinstance(distribution, AnyDistribution):
             reason = f"{distribution!r} is not a distribution"
             raise ConfigError("random", reason, hint="make one, as in Distribution.Normal(0.0, 1.0)")
-        target = to_dtype(dtype) if dtype else device.float_dtype
+        target = device.float_dtype if dtype is None else to_dtype(dtype)
         if target.kind is not Float:
             raise DTypeMismatch("random", f"{target} is not a float", hint="draw floats, then .int() or .bool()")
         array = device.backend.random(_checked_shape("random", shape), distribution, target, device)
@@ -143,7 +143,7 @@ class Creation(TensorBase[B, D, K]):
         """Ones on the diagonal of a square of zeros."""
         check_device("eye", device)
         (size,) = _checked_shape("eye", (size,))
-        values = np.eye(size, dtype=to_dtype(dtype) if dtype else device.float_dtype)
+        values = np.eye(size, dtype=device.float_dtype if dtype is None else to_dtype(dtype))
         return _tensor(device.backend.from_numpy(values, device), device)
 
     def zeros_like(self) -> Tensor[B, D, K]:
@@ -173,7 +173,7 @@ def _checked_shape(op: str, shape: Shape) -> Shape:
 
 def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str | None) -> Tensor[Any, Any, Any]:
     check_device(op, device)
-    target = to_dtype(dtype) if dtype else device.float_dtype
+    target = device.float_dtype if dtype is None else to_dtype(dtype)
     number = _as_number(op, value, target)
     return _tensor(device.backend.full(_checked_shape(op, shape), number, target, device), device)
 
@@ -183,7 +183,7 @@ def _as_number(op: str, value: float, dtype: DType) -> float | int:
     if not isinstance(value, Real | np.bool_):
         raise DTypeMismatch(op, f"{value!r} is not a number")
     if dtype.kind is Float:
-        return float(value)
+        return check_float(op, value, np.dtype(dtype))
     if not math.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
         raise DTypeMismatch(op, f"{value!r} is not a value of {dtype}")
     return bool(value) if dtype.kind is Bool else check_range(op, int(value), np.dtype(dtype))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyburn.base.dtype import DTYPES, DType, to_dtype
-from tinyburn.base.errors import DTypeMismatch, ShapeError
+from tinyburn.base.errors import DTypeMismatch, ShapeError, TinyburnError
 from tinyburn.base.shape import MAX_RANK, Shape
 
 
@@ -84,7 +84,7 @@ def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
 
     Raises as `TensorData.from_values` does.
     """
-    target = np.dtype(to_dtype(dtype)) if dtype else None
+    target = None if dtype is None else np.dtype(to_dtype(dtype))
     array = np.atleast_1d(_plain_array(values.values if isinstance(values, TensorData) else values))
     if array.ndim > MAX_RANK:
         raise ShapeError("from_data", f"the rank {array.ndim} is over {MAX_RANK}")
@@ -92,6 +92,43 @@ def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
         return _unchanged(array, target)
     with np.errstate(all="ignore"):  # a number too large for a float format is inf there
         return array.astype(target or array.dtype.newbyteorder("="), copy=False)
+
+
+def has_dtype(values: object) -> bool:
+    """Whether values have a format of their own: they speak one of the protocols by which arrays are exchanged."""
+    return any(hasattr(values, name) for name in _PROTOCOLS) or _is_buffer(values)
+
+
+def float_array(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """The numbers of a list in a device's Float dtype. Raises DTypeMismatch if a whole number would change."""
+    found = host_array(values, dtype)
+    if values.dtype.kind in "iu" and not _same_integers(values, found):
+        reason = f"{dtype} cannot hold every whole number of the list: some would change"
+        hint = f'name the dtype: "int64" keeps them, and "{dtype}" rounds them'
+        raise DTypeMismatch("from_data", reason, hint=hint)
+    return found
+
+
+_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", "__dlpack__")
+
+
+def _is_buffer(values: Any) -> bool:
+    """Whether values are in memory in a layout that Python itself can read: a memoryview, an `array.array`."""
+    try:
+        memoryview(values)
+    except TypeError:
+        return False
+    return True
+
+
+def _same_integers(whole: np.ndarray[Any, Any], floats: np.ndarray[Any, Any]) -> bool:
+    """Whether floats are the whole numbers that they were made from. Back as integers they must be equal.
+
+    The largest integers round up to a float that no integer of their dtype equals, so those are not taken back.
+    """
+    with np.errstate(over="ignore"):
+        fits = floats < float(np.iinfo(whole.dtype).max)
+    return bool(fits.all()) and np.array_equal(floats.astype(whole.dtype), whole)
 
 
 def _unchanged(array: np.ndarray[Any, Any], target: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -105,14 +142,30 @@ def _unchanged(array: np.ndarray[Any, Any], target: np.dtype[Any]) -> np.ndarray
 
 
 def _plain_array(values: Any) -> np.ndarray[Any, Any]:
-    """Lists to an array, with the two ways in which that fails told apart."""
+    """Lists, or whatever has a dtype, as an array; the ways in which that fails are told apart."""
     try:
-        array = np.asarray(values)
-    except ValueError as error:
-        reason = "the nested lists are ragged: rows of different lengths make no tensor"
-        raise ShapeError("from_data", reason) from error
+        array = np.from_dlpack(values) if _speaks_dlpack_alone(values) else np.asarray(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
+        raise _unreadable(values, error) from error
+    if np.ma.is_masked(values):
+        reason = "some values are masked, and a tensor has no mask of its own"
+        raise DTypeMismatch("from_data", reason, hint="say what stands there, as in values.filled(0)")
     if array.dtype.name not in DType.__members__.values():
         reason = f"the values have dtype {array.dtype.name}, which is not a tensor's"
         hint = f"convert them to one of {', '.join(DType)}"
         raise DTypeMismatch("from_data", reason, hint=hint)
     return array
+
+
+def _speaks_dlpack_alone(values: object) -> bool:
+    """NumPy's `asarray` knows every other protocol."""
+    others = any(hasattr(values, name) for name in _PROTOCOLS if name != "__dlpack__")
+    return hasattr(values, "__dlpack__") and not others and not _is_buffer(values)
+
+
+def _unreadable(values: object, error: Exception) -> TinyburnError:
+    """The error for values that NumPy cannot read."""
+    if isinstance(error, ValueError) and not has_dtype(values):
+        return ShapeError("from_data", "the nested lists are ragged: rows of different lengths make no tensor")
+    reason = f"{type(values).__name__} does not give its values out: {error}"
+    return DTypeMismatch("from_data", reason, hint="make it a NumPy array on the host first")

@@ -7,6 +7,7 @@ import dataclasses
 import gc
 import inspect
 import pickle
+import subprocess
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -99,7 +100,7 @@ def test_the_count_is_that_of_the_device(steps: list[tuple[bool, int]]):
     if Wgpu.why_unavailable() is not None:
         pytest.skip(str(Wgpu.why_unavailable()))
     device: Any = Wgpu.device()
-    device.memory_cleanup()
+    device.gpu.pool.clear()
     before, alive = device.memory_usage(), []
     for is_new, size in steps:
         if is_new or not alive:
@@ -112,7 +113,7 @@ def test_the_count_is_that_of_the_device(steps: list[tuple[bool, int]]):
     buffers = [tensor.primitive.storage.buffer for tensor in alive if tensor.shape[0]]
     assert len(set(map(id, buffers))) == len(buffers)  # no two tensors ever share one
     assert in_use + padding == sum(buffer.size for buffer in buffers)
-    device.memory_cleanup()
+    device.gpu.pool.clear()
     assert used(device, before)[3] == in_use + padding <= reserved
 
 
@@ -150,6 +151,56 @@ def test_the_error_that_a_notebook_keeps_is_not_in_the_way(gpu_device: Any, monk
     assert any("x" in frame.f_locals for frame in frames)  # IPython reads them too; before 3.13 that made a copy
     assert gpu_device.memory_usage().bytes_in_use == 256_000
     assert step(gpu_device, 100).into_scalar() == 100 * 64 * 64
+
+
+CELLS = """
+from tinyburn import Tensor, Wgpu
+gpu = Wgpu.device()
+gpu.limit_memory(40_000_000)
+
+def step(wrong):
+    x = Tensor.ones((4000, 1000), gpu)  # 16 MB
+    x = x + 1.0
+    if wrong:
+        raise wrong("not today")
+    return x.sum().into_scalar()
+"""
+
+
+@pytest.mark.parametrize("error", ["ValueError", "KeyboardInterrupt", "MemoryError"])
+def test_cells_that_raise_do_not_fill_the_gpu(gpu_device: Any, error: str):
+    """What IPython keeps: the last error, its traceback, and the results of cells, in cycles that none collects."""
+    pytest.importorskip("IPython")
+    script = f"""
+import gc
+from IPython.core.interactiveshell import InteractiveShell
+gc.disable()
+shell = InteractiveShell.instance(history_length=0, colors="NoColor")
+shell.run_cell({CELLS!r})
+for _ in range(3):
+    assert not shell.run_cell("step({error})").success
+result = shell.run_cell("step(None)")
+print("RESULT", result.result, result.error_in_exec)
+shell.run_cell("gpu.limit_memory(None)")
+assert not shell.run_cell("step({error})").success
+shell.run_cell("gpu.memory_cleanup()")
+print("HELD", shell.user_ns["gpu"].memory_usage().bytes_in_use)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert "RESULT 8000000.0 None" in lines
+    assert "HELD 0" in lines
+
+
+def test_a_smaller_step_inside_the_except_has_room(gpu_device: Any):
+    """The usual way to find a batch that fits. The error in hand keeps the larger step's tensors."""
+    gpu_device.limit_memory(256 * 1024)
+    try:
+        step(gpu_device, 1000)
+    except OutOfMemory:
+        assert step(gpu_device, 100).into_scalar() == 100 * 64 * 64
+    else:
+        pytest.fail("it did not run out of memory")
 
 
 @pytest.mark.parametrize("line", range(1, 12))

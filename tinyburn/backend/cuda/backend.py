@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace
+from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace, float_bounds
 from tinyburn.backend.device import Device, MemoryUsage, check_count
 from tinyburn.backend.interface import Array, Dims, Number, Operand
 from tinyburn.backend.operations import OPERATIONS
@@ -134,6 +134,13 @@ class Cuda(ArrayNamespace):
     @staticmethod
     def mask_where(a: Array, mask: Array, b: Operand) -> Array:
         return kernel("mask_where")(a, mask, b)
+
+    @staticmethod
+    def _convert(a: Array, dtype: Any) -> Array:
+        if a.dtype.kind == "f" and dtype.kind in "iu":
+            limits, out = np.iinfo(dtype), cp.empty(a.shape, dtype)
+            return kernel("to_int")(a, *float_bounds(dtype), limits.min, limits.max, out)
+        return a.astype(dtype, order="C")
 
     @staticmethod
     def matmul(a: Array, b: Array) -> Array:

@@ -48,6 +48,12 @@ KERNELS: dict[str, CudaKernel] = {
     "scaled_mul": CudaKernel("T a, T b, T scale", "T y", "y = a == T(0) ? T(0) : T(a * b * scale);"),
     # Where `out` is not above 0 it is 0, or NaN, which must not be lost, unless the gradient is 0.
     "relu_backward": CudaKernel("T a, T out", "T y", "y = out > T(0) || a == T(0) ? a : out == T(0) ? T(0) : out;"),
+    # A float to an Int dtype: its bounds as floats, then its own, which stand for all that is beyond.
+    "to_int": CudaKernel(
+        "T a, T below, T above, I least, I most",
+        "I y",
+        "y = a != a ? I(0) : a <= below ? least : a >= above ? most : I(a);",
+    ),
     "mask_where": CudaKernel("T a, bool mask, T b", "T y", "y = mask ? b : a;"),
     "gather": CudaKernel(
         "raw T a, raw I indices, int32 dim",

@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyburn.backend.array_namespace import quiet
 from tinyburn.backend.device import MemoryUsage
-from tinyburn.backend.gpus import forget_failed_step, out_of_memory
+from tinyburn.backend.gpus import let_go_of_failed_steps, out_of_memory
 from tinyburn.backend.operations import called
 from tinyburn.base.errors import OutOfMemory
 from tinyburn.base.text import amount
@@ -75,7 +75,8 @@ def _pool_bytes(number: int) -> tuple[int, int]:
 
 
 def cleanup(number: int) -> None:
-    """Gives what the pool keeps for a GPU back to the driver."""
+    """Gives what the pool keeps for a GPU back to the driver, and what only failed steps still hold."""
+    let_go_of_failed_steps()
     with cp.cuda.Device(number):
         cp.get_default_memory_pool().free_all_blocks()
 
@@ -111,7 +112,6 @@ def run_on(number: int, function: Callable[..., Any], *arguments: Any) -> Any:
         return _call(function, *arguments)
     except cp.cuda.memory.OutOfMemoryError:
         pass  # an operation changes nothing before it has room, so it can start again
-    forget_failed_step()
     cleanup(number)
     try:
         return _call(function, *arguments)

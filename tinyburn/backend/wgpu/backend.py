@@ -82,7 +82,7 @@ class WgpuDevice(Device["Wgpu"]):
         return self.gpu.pool.usage()
 
     def memory_cleanup(self) -> None:
-        self.gpu.pool.clear()
+        self.gpu.pool.clean_up()
 
     def limit_memory(self, limit: int | None) -> None:
         self.gpu.pool.set_limit(limit if limit is None else check_count("limit_memory", limit))

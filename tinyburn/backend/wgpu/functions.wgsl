@@ -425,9 +425,9 @@ fn remainder_int(a: i32, b: i32) -> i32 {
     return select(rest, rest + b, rest != 0 && (rest < 0) != (b < 0));
 }
 
-// A number without its fraction. NaN, and what int32 cannot hold, gives the smallest number, as NumPy does it on most
-// machines; WGSL would leave NaN open.
+// A number without its fraction; beyond int32 the nearest number there, and 0 for NaN, as in every backend.
 fn to_int(x: f32) -> i32 {
-    if (is_nan(x) || abs(x) >= 2147483648.0) { return -2147483648; }
+    if (is_nan(x)) { return 0; }
+    if (abs(x) >= 2147483648.0) { return select(-2147483648, 2147483647, x > 0.0); }
     return i32(x);
 }

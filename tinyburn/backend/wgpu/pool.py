@@ -16,7 +16,7 @@ from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.text import amount
 
 from ..device import MemoryUsage
-from ..gpus import forget_failed_step, out_of_memory
+from ..gpus import let_go_of_failed_steps, out_of_memory
 from .commands import Commands
 
 ROUNDING = 256
@@ -140,6 +140,11 @@ class Pool:
                     buffer.destroy()
             self._count_anew()
 
+    def clean_up(self) -> None:
+        """The same, and what the tracebacks and cycles of failed steps hold goes too."""
+        let_go_of_failed_steps()
+        self.clear()
+
     def _count_anew(self) -> None:
         """From what there is. An interrupt in the middle of a step may have left a count behind."""
         tickets = {ticket for ticket in self._tickets if ticket() is not None}
@@ -163,12 +168,12 @@ class Pool:
             return MemoryUsage(len(self._tickets), self._payload, self._rounded - self._payload, self._reserved)
 
     def _create(self, size: int) -> Any:
-        """A new buffer; if there is no room, once more without those on the shelves and those of a failed step."""
+        """A new buffer; if there is no room, without those on the shelves, and then without those of failed steps."""
         reason = self._try(size)
-        if isinstance(reason, str):
-            forget_failed_step()
-            self.clear()
-            reason = self._try(size)
+        for make_room in (self.clear, self.clean_up):
+            if isinstance(reason, str):
+                make_room()
+                reason = self._try(size)
         if not isinstance(reason, str):
             return reason
         raise out_of_memory(size, self._rounded, self.limit, reason)
