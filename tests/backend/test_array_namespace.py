@@ -31,6 +31,7 @@ SHARED = [name for name in OPERATIONS if name in ELEMENTWISE or name in vars(Arr
 """What the shared file has: its methods, and what it takes from the standard."""
 
 OTHER_LAYOUTS = (
+    "flip",
     "permute",
     "expand",
     "slice",

@@ -114,4 +114,4 @@ _allocate: Any = object.__new__
 _LETTERS = {"float": "f", "int": "iu", "bool": "b", "number": "fiu"}
 
 # The binary ops that truth values have too: the others are arithmetic or need an order.
-_BOOL_OPS = {"equal", "not_equal", "mask_where"}
+_BOOL_OPS = {"equal", "not_equal", "mask_where", "bool_and", "bool_or", "bool_xor"}
