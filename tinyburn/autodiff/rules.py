@@ -254,7 +254,7 @@ class Rule:
             return self._derivative(g)
         arguments = [read(parent) for read in self._own] if self._own else []
         for value, is_tensor in zip(saved, self._tensors):  # noqa: B905  # equally long by construction
-            arguments.append(Tensor(value, g.device) if is_tensor and type(value) not in NUMBERS else value)
+            arguments.append(g._new(value) if is_tensor and type(value) not in NUMBERS else value)
         return self._derivative(g, *arguments)
 
 

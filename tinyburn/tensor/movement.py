@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from typing_extensions import TypeVar
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.dtype import Int
+from tinyburn.base.dtype import Bool, Int
 from tinyburn.base.errors import DTypeMismatch, ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, expands, infer_size, whole_numbers
 
@@ -112,6 +112,9 @@ class Movement(TensorBase[B, D, K]):
 
     def permute(self, *axes: int) -> Tensor[B, D, K]:
         """The dims in another order: dim ``i`` of the result is dim ``axes[i]`` of this tensor."""
+        if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
+            reason = "the axes are arguments of their own, and not one tuple"
+            raise ShapeError("permute", reason, hint=f"write permute({', '.join(map(repr, axes[0]))})")
         order = self._dims("permute", axes)
         if len(order) != self.rank:
             reason = f"{len(axes)} axes are given for {self.rank} dims"
@@ -271,10 +274,28 @@ def parse_index(op: str, index: Index, shape: Shape) -> tuple[tuple[slice, ...],
 
     An int becomes a slice of length 1. Raises ShapeError for too many parts, an int out of range, or a step of 0.
     """
-    parts = _fill_ellipsis(op, index if isinstance(index, tuple) else (index,), shape)
+    asked = index if isinstance(index, tuple) else (index,)
+    for part in asked:
+        _check_part(op, part)
+    parts = _fill_ellipsis(op, asked, shape)
     bounded = [_bounded(op, part, dim, size) for dim, (part, size) in enumerate(zip(parts, shape, strict=True))]
     backwards = tuple([dim for dim, part in enumerate(bounded) if part.step < 0])
     return tuple([_forward(part) for part in bounded]) if backwards else tuple(bounded), backwards
+
+
+def _check_part(op: str, part: object) -> None:
+    """A slice, an ellipsis or a whole number; NumPy's other ways to index have methods here."""
+    if isinstance(part, (slice, EllipsisType)):
+        return
+    if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
+        reason = f"{type(part).__name__} is neither a slice nor an int"
+        if part is None:
+            hint = "a new dim in front is unsqueeze(), and another one is unsqueeze_dim(dim)"
+        elif isinstance(part, bool) or getattr(part, "kind", None) is Bool:
+            hint = "use mask_where() or mask_fill() for a mask: a result has a shape that does not depend on values"
+        else:
+            hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
+        raise ShapeError(op, reason, hint=hint)
 
 
 def _forward(part: slice) -> slice:
@@ -299,10 +320,6 @@ def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slic
 def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
     if isinstance(part, slice):
         return _bounded_slice(op, part, dim, size)
-    if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
-        reason = f"{type(part).__name__} is neither a slice nor an int"
-        hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
-        raise ShapeError(op, reason, hint=hint)
     part = index_of(part)
     if not -size <= part < size:
         raise ShapeError(op, f"index {part} is outside dim {dim}, of size {size}")

@@ -69,6 +69,10 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         return self.into_data().values.item()
 
     def __bool__(self) -> bool:
+        if self.primitive.shape.count(1) != self.rank:
+            reason = "each of its elements has a truth value of its own"
+            hint = "say .any() or .all(), as in `if (x > 0).all()`; masks combine with & and |, not with `and` and `or`"
+            raise ShapeError("truth of a tensor", reason, given={"shape": self.shape}, hint=hint)
         return bool(self.into_scalar())
 
     def __float__(self) -> float:
@@ -122,7 +126,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if device == self.device:
             return cast("Tensor[B2, D, K]", self)
         data = self.into_data()
-        return cast("Tensor[B2, D, K]", Tensor(device.backend.from_numpy(data.values, device), device))
+        return cast("Tensor[B2, D, K]", Tensor._around(device.backend.from_numpy(data.values, device), device))
 
     # Autodiff. These need a backend that is wrapped: Autodiff[...]
 
@@ -154,7 +158,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if not device.backend.is_decorator:
             reason = f"{device.backend.__name__} is not a decorator: it has no inner backend"
             raise BackendMismatch("inner", reason, hint=f"use Autodiff[{device.backend.__name__}]")
-        return Tensor(self.primitive.primitive, device.inner)
+        return Tensor._around(self.primitive.primitive, device.inner)
 
     @overload
     @staticmethod
@@ -172,7 +176,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if target.inner != inner.device:
             reason = f"the tensor is on {inner.device}, and inside {target} is {target.inner}"
             raise BackendMismatch("from_inner", reason, hint="use .to_device(...) first")
-        return Tensor(target.backend.from_inner(inner.primitive), target)
+        return Tensor._around(target.backend.from_inner(inner.primitive), target)
 
     def backward(
         self: Tensor[Differentiable[IB], D, Float],
