@@ -46,7 +46,7 @@ def _filled_with(op: str, value: float) -> Any:
     def make(shape: Shape, device: Device[Any], dtype: str | None = None) -> Tensor[Any, Any, Any]:
         return _full(op, shape, value, device, dtype)
 
-    make.__name__ = op
+    make.__name__ = make.__qualname__ = op
     make.__doc__ = f"Every element {value:g}."
     return staticmethod(make)
 
