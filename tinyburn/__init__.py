@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from . import activation, autodiff, course, memory, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
+from .base import foreign
 from .base.distribution import Distribution
 from .base.dtype import Bool, DType, Float, Int
 from .base.errors import (
@@ -15,6 +16,8 @@ from .base.errors import (
     ConfigError,
     DeviceMismatch,
     DTypeMismatch,
+    ForeignCall,
+    ForeignName,
     GraphError,
     OutOfMemory,
     ShapeError,
@@ -34,7 +37,7 @@ def __getattr__(name: str) -> ModuleType:
     """Loads the pictures when they are first asked for: they take as long as all the rest."""
     if name == "viz":
         return import_module("tinyburn.viz")
-    raise AttributeError(f"module 'tinyburn' has no attribute {name!r}")
+    raise foreign.missing("tinyburn", "module 'tinyburn'", name)
 
 
 __all__ = [
@@ -59,6 +62,8 @@ __all__ = [
     "DeviceMismatch",
     "Distribution",
     "Float",
+    "ForeignCall",
+    "ForeignName",
     "Gradients",
     "GraphError",
     "Initializer",

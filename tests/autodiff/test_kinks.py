@@ -39,6 +39,8 @@ def test_abs_at_zero_has_slope_zero(slope: Slope) -> None:
 
 def test_clamp_includes_its_bounds(slope: Slope) -> None:
     assert slope(lambda x: x.clamp(-1, 2), [-1.5, -1.0, 0.0, 2.0, 2.5]) == [0, 1, 1, 1, 0]
+    assert slope(lambda x: x.clamp_min(-1), [-1.5, -1.0, 0.0, 2.0, 2.5]) == [0, 1, 1, 1, 1]
+    assert slope(lambda x: x.clamp_max(2), [-1.5, -1.0, 0.0, 2.0, 2.5]) == [1, 1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("values", [[1.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0], [-1.0, -1.0]])

@@ -38,6 +38,7 @@ Y = _rng.uniform(-1.7, 1.7, (2, 3, 2))
 POSITIVE = np.abs(X) + 0.4
 DENOMINATOR = np.sign(Y) * (np.abs(Y) + 0.4)
 MASK = Y > 0
+BACKWARDS = (1, slice(None, None, -2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,11 @@ CHECKS = [
     Check("multiply_no_nan", multiply_no_nan, (X, Y)),
     Check("scaled_mul", lambda x, y: scaled_mul(x, y, -1.5), (X, Y)),
     Check("relu_backward", lambda x: relu_backward(x, _constant_like(x)), (X,)),
+    Check("clamp_min", lambda x: x.clamp_min(-0.9), (X,)),
+    Check("clamp_max", lambda x: x.clamp_max(0.8), (X,)),
+    Check("flip", lambda x: x.flip((0, 2)) * x, (X,)),
+    Check("cat", lambda x, y: Tensor.cat([x, y * y, x[:, :1]], 1) ** 2, (X, Y)),
+    Check("cat", lambda x, y: Tensor.stack([x, y, x], 3) ** 2, (X, Y), note="stack"),
     Check("clamp", lambda x: x.clamp(-0.9, 0.8), (X,)),
     Check("relu", activation.relu, (X,)),
     Check("softmax", lambda x: activation.softmax(x, 1), (X,)),
@@ -131,7 +137,9 @@ CHECKS = [
     Check("permute", lambda x: x.permute(2, 0, 1) ** 2, (X,)),
     Check("expand", lambda x: x[:, :1].expand((2, 5, 2)) ** 2, (X,)),
     Check("slice", lambda x: x[:, ::2, -1] ** 2, (X,)),
+    Check("slice", lambda x: x[::-1, 2:0:-1] ** 2, (X,), note="backwards"),
     Check("slice_assign", lambda x, y: x.slice_assign((slice(0, 1), slice(1, 3)), y[1:, :2]) ** 2, (X, Y)),
+    Check("slice_assign", lambda x, y: x.slice_assign(BACKWARDS, y[:1, :2] ** 2), (X, Y), note="backwards"),
     Check("gather", lambda x: _gather(x) ** 2, (X,)),
     Check("scatter", lambda x, y: _scatter(x, y) ** 2, (X, Y)),
     Check("select", lambda x: x.select(1, ints([2, 0, 2, 2], x.device)) ** 2, (X,)),

@@ -36,11 +36,18 @@ def sliced(values: Values, device: Any) -> Any:
     return device.backend.slice(device.backend.from_numpy(large, device), parts)
 
 
+def flipped(values: Values, device: Any) -> Any:
+    """Stored from the end, then read backwards."""
+    dims = tuple(range(values.ndim))
+    return device.backend.flip(device.backend.from_numpy(np.flip(values), device), dims)
+
+
 LAYOUTS: dict[str, Make] = {
     "contiguous": contiguous,
     "permuted": permuted,
     "rotated": rotated,
     "sliced": sliced,
+    "flipped": flipped,
 }
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,17 @@ def _binary_rows() -> list[Row]:
     return rows
 
 
+def _truth_rows() -> list[Row]:
+    other = Y > 0.5
+    functions = {"bool_and": np.logical_and, "bool_or": np.logical_or, "bool_xor": np.logical_xor}
+    rows = [Row(name, (MASK, other), function) for name, function in functions.items()]
+    rows += [Row(name, (MASK[:1], other[:, :1]), function, "broadcast") for name, function in functions.items()]
+    for truth in (True, False):
+        rows += [Row(name, (MASK, truth), function, f"{truth}-right") for name, function in functions.items()]
+        rows += [Row(name, (truth, MASK), function, f"{truth}-left") for name, function in functions.items()]
+    return rows
+
+
 def _unary_rows() -> list[Row]:
     rows = [Row(name, (X,), function) for name, function in _UNARY.items()]
     rows += [Row(name, (EMPTY,), function, "empty") for name, function in _UNARY.items() if name != "erf"]
@@ -198,6 +210,12 @@ def _other_rows() -> list[Row]:
         *[Row("powf_scalar", (X, p), np.power, f"{p:g}") for p in (0.0, 1.0, 2.0, 3.0, -1.0)],
         Row("powf_scalar", (POSITIVE, 1.5), np.power, "1.5"),
         Row("powf_scalar", (INTS, 3), np.power, "int"),
+        Row("clamp_min", (X, -0.5), np.maximum),
+        Row("clamp_min", (SPECIAL, 0.0), np.maximum, "special"),
+        Row("clamp_min", (INTS, -1), np.maximum, "int"),
+        Row("clamp_max", (X, 0.75), np.minimum),
+        Row("clamp_max", (SPECIAL, 0.0), np.minimum, "special"),
+        Row("clamp_max", (INTS, 4), np.minimum, "int"),
         Row("clamp", (X, -0.5, 0.75), np.clip),
         Row("clamp", (INTS, -1, 4), np.clip, "int"),
         Row("multiply_no_nan", (SPECIAL, OTHER), lambda a, b: np.where(a == 0, 0, a * b)),
@@ -244,6 +262,11 @@ def _movement_rows() -> list[Row]:
         Row("expand", (ROW, (2, 3, 4)), np.broadcast_to),
         Row("expand", (np.array([[3.0]]), (2, 3)), np.broadcast_to, "single"),
         Row("expand", (np.array([[3.0]]), (1, 0)), np.broadcast_to, "to-nothing"),
+        Row("flip", (X, (0,)), np.flip),
+        Row("flip", (X, (0, 2)), np.flip, "two-dims"),
+        Row("flip", (X, ()), np.flip, "no-dim"),
+        Row("flip", (EMPTY, (0, 1)), np.flip, "empty"),
+        *_cat_rows(),
         Row("slice", (X, part), lambda a, parts: a[parts]),
         Row("slice", (X, nothing), lambda a, parts: a[parts], "nothing"),
         Row("slice_assign", (X, part, np.ones((2, 2, 2))), _assigned),
@@ -257,5 +280,25 @@ def _movement_rows() -> list[Row]:
     ]
 
 
-ROWS = [*_binary_rows(), *_unary_rows(), *_reduction_rows(), *_other_rows(), *_movement_rows()]
+def _cat_rows() -> list[Row]:
+    """The reference is ``np.concatenate``; a place is where a part lies in the whole."""
+    parts_of = {
+        "dim0": (0, (X, Y)),
+        "dim1": (1, (X, Y[:, :1], X[:, :2])),
+        "dim2": (2, (X[:, :, :0], Y, X[:, :, 1:])),
+        "one": (1, (X,)),
+        "int": (0, (INTS, MORE_INTS, INTS[:1])),
+        "bool": (2, (MASK, ~MASK)),
+        "empty": (0, (EMPTY, EMPTY)),
+    }
+    rows = []
+    for note, (dim, parts) in parts_of.items():
+        ends = np.cumsum([0, *[part.shape[dim] for part in parts]]).tolist()
+        whole = [slice(0, size, 1) for size in parts[0].shape]
+        places = tuple((*whole[:dim], slice(start, stop, 1), *whole[dim + 1 :]) for start, stop in pairwise(ends))
+        rows.append(Row("cat", (places, *parts), lambda _, *parts, dim=dim: np.concatenate(parts, dim), note))
+    return rows
+
+
+ROWS = [*_binary_rows(), *_truth_rows(), *_unary_rows(), *_reduction_rows(), *_other_rows(), *_movement_rows()]
 FLOAT_ROWS = [row for row in ROWS if any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in row.args)]

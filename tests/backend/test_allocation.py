@@ -30,6 +30,7 @@ MASK = A > 1
 ROWS = np.arange(SIDE)[::-1].copy()
 INDICES = np.tile(ROWS, (SIDE, 1))
 PART = (slice(0, SIDE, 2), slice(0, SIDE, 1))
+REST = (slice(1, SIDE, 2), slice(0, SIDE, 1))
 
 CALLS: dict[str, Callable[[], Any]] = {
     "powf_scalar": lambda: NdArray.powf_scalar(A, 1.5),
@@ -46,6 +47,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "permute": lambda: NdArray.permute(A, (1, 0)),
     "expand": lambda: NdArray.expand(A[:1], (SIDE, SIDE)),
     "slice": lambda: NdArray.slice(A, PART),
+    "flip": lambda: NdArray.flip(A, (0, 1)),
+    "cat": lambda: NdArray.cat((PART, REST), A[: SIDE // 2], B[: SIDE // 2]),
     "slice_assign": lambda: NdArray.slice_assign(A, PART, B[: SIDE // 2]),
     "gather": lambda: NdArray.gather(A, 1, INDICES),
     "scatter": lambda: NdArray.scatter(A, 1, INDICES, B),

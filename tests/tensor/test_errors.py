@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspect import isfunction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support import AnyTensor, UnderTest, const, ints, plain, tracked
@@ -13,14 +14,17 @@ from tinyburn import (
     BackendMismatch,
     DeviceMismatch,
     DTypeMismatch,
+    ForeignCall,
     Meta,
     Module,
     NdArray,
+    Param,
     ShapeError,
     Tensor,
     TinyburnError,
     Traced,
     activation,
+    nn,
 )
 from tinyburn.base.errors import BackendUnavailable, ConfigError, GraphError
 
@@ -239,3 +243,78 @@ def test_an_activation_of_no_tensor_says_so(name: str) -> None:
     arguments = ([1.0, 2.0], 0) if "softmax" in name else ([1.0, 2.0],)
     with pytest.raises(DTypeMismatch, match=rf"{name}\n  because list is not a tensor\n  hint: make it one"):
         function(*arguments)
+
+
+# The class makes nothing by itself
+
+
+@pytest.mark.parametrize("data", [[1.0, 2.0], np.ones(3), np.float32(1), 1.0, None, "a"], ids=repr)
+def test_the_class_itself_makes_no_tensor(data: Any, device: Any) -> None:
+    """It would hold whatever it is given: a list that fails later, or an array that the caller can still change."""
+    kind: Any = Tensor
+    for call in (
+        lambda: kind(data),
+        lambda: kind(data, device),
+        lambda: kind(data=data, device=device, dtype="float32"),
+        lambda: kind[NdArray, 1](data, device),
+        lambda: kind(ones((2,), device).primitive, device),
+    ):
+        with pytest.raises(ForeignCall, match=r"from_data\(\[1.0, 2.0\], device\)") as caught:
+            call()
+        assert isinstance(caught.value, TypeError)
+
+
+# A hint leads to what works: what it says is run, too
+
+
+def layer() -> nn.Linear:
+    return nn.LinearConfig(3, 2).init(plain("float32"))
+
+
+X = ones((2, 3), plain("float32"))
+COUNTS = ints([[1, 2, 3]], plain("float32"))
+HINTS: dict[str, tuple[Any, str, Any]] = {
+    "a tensor as a bound": (
+        lambda: X.clamp(X, 1.0), "x.maximum(low).minimum(high)", lambda: X.maximum(X).minimum(X)),
+    "a tensor as a lower bound": (lambda: X.clamp_min(X), "x.maximum(low)", lambda: X.maximum(X)),
+    "a tensor as an upper bound": (lambda: X.clamp_max(X), "x.minimum(high)", lambda: X.minimum(X)),
+    "a tensor to fill with": (lambda: X.mask_fill(X > 0, X), "mask_where(mask, values)",
+                              lambda: X.mask_where(X > 0, X)),
+    "a tensor as the exponent": (lambda: X.powf_scalar(X), "x.powf(exponents)", lambda: X.powf(X)),
+    "a tensor as a value": (
+        lambda: Tensor.full((2,), X.sum(), X.device), ".into_scalar()",
+        lambda: Tensor.full((2,), X.sum().into_scalar(), X.device)),
+    "a parameter on the right": (lambda: X @ layer().weight, ".val()", lambda: X @ layer().weight.val()),
+    "a parameter on the left": (lambda: layer().weight @ X, ".val()", lambda: layer().weight.val() @ X[:, :2].mT),
+    "a parameter as a number": (
+        lambda: X + Param.from_tensor(X), ".val()", lambda: X + Param.from_tensor(X).val()),
+    "a parameter into a function": (
+        lambda: activation.relu(layer().weight), ".val()", lambda: activation.relu(layer().weight.val())),
+    "a condition": (lambda: 1 if X > 0 else 2, ".any() or .all()", lambda: 1 if (X > 0).any() else 2),
+    "and": (lambda: (X > 0) and (X < 2), "& and |", lambda: (X > 0) & (X < 2)),
+    "a new dim": (lambda: X[None], "unsqueeze()", lambda: X.unsqueeze()),
+    "a new dim among others": (lambda: X[:, None, :], "unsqueeze_dim(dim)", lambda: X.unsqueeze_dim(1)),
+    "axes in one tuple": (lambda: X.permute((1, 0)), "permute(1, 0)", lambda: X.permute(1, 0)),
+    "axes in one list": (lambda: X.permute([1, 0]), "permute(1, 0)", lambda: X.permute(1, 0)),
+    "a mask as an index": (lambda: X[X > 0], "mask_where() or mask_fill()", lambda: X.mask_fill(X > 0, 0.0)),
+    "indices as an index": (
+        lambda: X[ints([0], X.device)], "gather() or select()", lambda: X.select(0, ints([0], X.device))),
+    "Int into Linear": (
+        lambda: layer()(COUNTS), 'convert the left tensor, with .cast("float32")',
+        lambda: layer()(COUNTS.cast("float32"))),
+    "Int on the right": (
+        lambda: X * COUNTS, 'convert the right tensor, with .cast("float32")', lambda: X * COUNTS.cast("float32")),
+    "Bool beside Int": (
+        lambda: COUNTS.equal(COUNTS > 1), 'convert the right tensor, with .cast("int64")',
+        lambda: COUNTS.equal((COUNTS > 1).cast("int64"))),
+}  # fmt: skip
+"""What somebody who knows NumPy or PyTorch writes, what the hint says, and that it works."""
+
+
+@pytest.mark.parametrize("case", HINTS)
+def test_a_hint_names_what_works(case: str) -> None:
+    wrong, hint, right = HINTS[case]
+    with pytest.raises(TinyburnError) as caught:
+        wrong()
+    assert hint in str(caught.value).partition("hint: ")[2]
+    assert right() is not None

@@ -17,12 +17,15 @@ from tests.support import (
     Values,
     assert_close,
     const,
+    gradient_of,
     ints,
+    mask,
     params,
     params_with_dtype,
     plain,
 )
-from tinyburn import Device, Meta, ShapeError, Tensor
+from tinyburn import Autodiff, BackendMismatch, Device, DTypeMismatch, Meta, ShapeError, Tensor, Traced
+from tinyburn.backend import Kind
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
@@ -75,21 +78,123 @@ def test_numpy_integers_are_integers() -> None:
 @st.composite
 def slices(draw: Any) -> tuple[slice, ...]:
     bounds = st.none() | st.integers(-6, 6)
-    step = st.none() | st.integers(1, 3)
+    step = st.none() | st.integers(1, 3) | st.integers(-3, -1)
     return tuple(slice(draw(bounds), draw(bounds), draw(step)) for _ in range(draw(st.integers(0, 3))))
 
 
 @pytest.mark.parametrize("base", params(BASES))
 @given(index=slices())
-def test_any_forward_slice_is_numpys(index: tuple[slice, ...], base: UnderTest) -> None:
+def test_any_slice_is_numpys(index: tuple[slice, ...], base: UnderTest) -> None:
     assert_close(x_on(base.device())[index].to_numpy(), X[index])
     shapes_only = Tensor.zeros((2, 3, 4), Meta.device())[index]
     assert shapes_only.shape == X[index].shape
 
 
+@pytest.mark.parametrize("base", params(BASES))
+@given(index=slices())
+def test_any_part_is_replaced_as_numpy_does(index: tuple[slice, ...], base: UnderTest) -> None:
+    device = base.device()
+    values = -1.0 - np.arange(X[index].size).reshape(X[index].shape)
+    expected = X.copy()
+    expected[index] = values
+    assert_close(x_on(device).slice_assign(index, const(values, device)).to_numpy(), expected)
+
+
+@pytest.mark.parametrize("dims", [(), (0,), (-1,), (0, 2), (2, 1, 0)])
+def test_flip_is_numpys(dims: tuple[int, ...], device: Device[Any]) -> None:
+    flipped = x_on(device).flip(dims)
+    assert_close(flipped.to_numpy(), np.flip(X, dims))
+    assert_close((flipped * 1.0).to_numpy(), np.flip(X, dims))
+    assert_close(flipped.flip(dims).to_numpy(), X)
+
+
+def test_flip_and_a_negative_step_take_no_memory(base: UnderTest) -> None:
+    """They are views: the backend makes no second buffer, and the log has none."""
+    device: Any = base.inside(Traced).device()
+    x = const(X, device)
+    _ = x.flip((0, 2)), x[::-1], x[:, 2:0:-1]
+    assert device.memory_usage().number_allocs == 1
+
+
+@pytest.mark.parametrize("dims", [(3,), (0, 0), (0, -3), 1, "a"])
+def test_flip_of_other_dims_is_refused(dims: Any) -> None:
+    with pytest.raises(ShapeError, match="flip"):
+        x_on(plain()).flip(dims)
+
+
+# Several tensors in one
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1, -3])
+def test_cat_is_numpys_concatenate(dim: int, device: Device[Any]) -> None:
+    other = np.flip(X, dim)[tuple(slice(0, 1) if axis == dim % 3 else slice(None) for axis in range(3))]
+    parts = [x_on(device), const(other, device), x_on(device)]
+    assert_close(Tensor.cat(parts, dim).to_numpy(), np.concatenate([X, other, X], dim))
+    assert_close(Tensor.cat(tuple(parts[:1]), dim).to_numpy(), X)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 3, -1, -4])
+def test_stack_is_numpys(dim: int, device: Device[Any]) -> None:
+    stacked = Tensor.stack([x_on(device), x_on(device) * 2, x_on(device).flip((1,))], dim)
+    assert_close(stacked.to_numpy(), np.stack([X, X * 2, np.flip(X, 1)], dim))
+
+
+def test_cat_keeps_ints_and_masks(device: Device[Any]) -> None:
+    assert Tensor.cat([ints([1, 2], device), ints([3], device)], 0).to_numpy().tolist() == [1, 2, 3]
+    joined = Tensor.cat([mask([True], device), mask([False], device)], 0)
+    assert joined.to_numpy().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("together", [Tensor.cat, Tensor.stack])
+def test_together_they_take_one_buffer(together: Any, base: UnderTest) -> None:
+    """By the promise of every operation: the result, and no other."""
+    device: Any = base.inside(Traced).device()
+    parts = [x_on(device) for _ in range(4)]
+    before = len(device.log.events)
+    whole = together(parts, 1)
+    made = [event for event in device.log.events[before:] if event[0] == Kind.ALLOC]
+    assert [event[2] for event in made] == [whole.payload_bytes]
+
+
+def test_each_part_gets_its_part_of_the_gradient_and_nothing_is_saved(base: UnderTest) -> None:
+    device: Any = base.inside(Traced).inside(Autodiff).device()
+    x, y = const([[1.0, 2.0]], device).require_grad(), const([[3.0]], device).require_grad()
+    whole = Tensor.cat([x, y, x], 1)
+    assert not [event for event in device.inner.log.events if event[0] == Kind.SAVE]
+    grads = whole.backward(const([[1.0, 2.0, 3.0, 4.0, 5.0]], device.inner))
+    assert_close(gradient_of(x, grads), [[1.0 + 4.0, 2.0 + 5.0]])
+    assert_close(gradient_of(y, grads), [[3.0]])
+
+
+REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "nothing": (lambda x: [], ShapeError, "the list is empty"),
+    "no list": (lambda x: x, DTypeMismatch, "not a list of tensors"),
+    "numbers": (lambda x: [x, 1.0], DTypeMismatch, "float is not a tensor"),
+    "dtypes": (lambda x: [x, x.int()], DTypeMismatch, "dtypes differ"),
+    "ranks": (lambda x: [x, x.flatten()], ShapeError, "ranks differ"),
+    "sizes": (lambda x: [x, x[:, :2, :3]], ShapeError, "dim 2 is 4 in one and 3 in the other"),
+    "devices": (lambda x: [x, Tensor.zeros((2, 3, 4), Meta.device())], BackendMismatch, "backends differ"),
+}
+
+
+@pytest.mark.parametrize("together", [Tensor.cat, Tensor.stack])
+@pytest.mark.parametrize("case", REFUSED)
+def test_tensors_that_do_not_fit_are_refused(together: Any, case: str) -> None:
+    make, error, words = REFUSED[case]
+    with pytest.raises(error, match=words):
+        together(make(x_on(plain())), 1)
+
+
+def test_a_dim_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ShapeError, match="cat\n"):
+        Tensor.cat([x_on(plain())], 3)
+    with pytest.raises(ShapeError, match="stack\n"):
+        Tensor.stack([x_on(plain())], 4)
+
+
 @pytest.mark.parametrize(
     "index",
-    [2, -3, (0, 3), (0, 0, 0, 0), slice(None, None, -1), slice(0, 3, 0), True, None, 1.0, "a", [0, 1],
+    [2, -3, (0, 3), (0, 0, 0, 0), slice(0, 3, 0), True, None, 1.0, "a", [0, 1],
      np.array([0]), (Ellipsis, Ellipsis), slice(1.5, None), slice("a", None)],
     ids=repr,
 )  # fmt: skip

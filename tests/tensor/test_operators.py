@@ -189,6 +189,45 @@ def test_what_truth_values_can_do(device: Device[Any]) -> None:
     assert (nothing.any().into_scalar(), nothing.all().into_scalar()) == (False, True)
 
 
+MASKS: dict[str, Any] = {
+    "and": (lambda a, b: a & b, np.logical_and),
+    "or": (lambda a, b: a | b, np.logical_or),
+    "xor": (lambda a, b: a ^ b, np.logical_xor),
+    "bool_and": (lambda a, b: a.bool_and(b), np.logical_and),
+    "bool_or": (lambda a, b: a.bool_or(b), np.logical_or),
+    "bool_xor": (lambda a, b: a.bool_xor(b), np.logical_xor),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_combine_as_numpys_do(name: str, device: Device[Any]) -> None:
+    ours, numpys = MASKS[name]
+    a, b = np.array([[True, True, False, False]]), np.array([[True, False, True, False], [False] * 4])
+    assert_close(ours(mask(a, device), mask(b, device)).to_numpy(), numpys(a, b))
+    for truth in (True, False):
+        assert_close(ours(mask(b, device), truth).to_numpy(), numpys(b, truth))
+    if not name.startswith("bool"):
+        assert_close(ours(True, mask(b, device)).to_numpy(), numpys(True, b))
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_only_masks_combine(name: str) -> None:
+    """NumPy's ``&`` of ints works on their bits, and PyTorch's too: here it is refused, not guessed."""
+    ours, m, n = MASKS[name][0], mask([True, False], plain()), ints([1, 2], plain())
+    for left, right in ((m, n), (n, m), (n, n), (n, 1), (m, 1), (m, 0.5), (m, "a")):
+        with pytest.raises(DTypeMismatch):
+            ours(left, right)
+
+
+@pytest.mark.parametrize("values", [[-2.0, -1.0, 0.5, 1.0, 2.0, np.inf, -np.inf], [-3, -1, 0, 1, 3]])
+def test_one_sided_clamps_are_numpys(values: Any, device: Device[Any]) -> None:
+    """``np.maximum`` and ``np.minimum``, as PyTorch's ``clamp_min`` and ``clamp_max``; the dtype stays."""
+    x = const(values, device) if isinstance(values[0], float) else ints(values, device)
+    assert_close(x.clamp_min(-1).to_numpy(), np.maximum(values, -1))
+    assert_close(x.clamp_max(1).to_numpy(), np.minimum(values, 1))
+    assert x.clamp_min(-1).dtype == x.clamp_max(1).dtype == x.dtype
+
+
 def test_a_mask_must_be_one() -> None:
     x = const([1.0, 2.0], plain())
     for wrong in (x, ints([1, 0], plain())):

@@ -77,7 +77,7 @@ def _start(root: AnyTensor) -> AnyTensor:
     """Ones: the gradient of the root's sum. A single 1, read again and again."""
     device: Device[Any] = root.device.inner  # type: ignore[attr-defined]
     shape: Shape = root.primitive.shape
-    one = Tensor(device.backend.full((1,) * len(shape), 1.0, root.dtype, device), device)
+    one = Tensor._around(device.backend.full((1,) * len(shape), 1.0, root.dtype, device), device)
     return one if shape.count(1) == len(shape) else one.expand(shape)
 
 

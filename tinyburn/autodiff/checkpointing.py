@@ -69,7 +69,7 @@ def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTen
         reached = [outer for outer, _, _ in rules if outer not in segment.outer]
         arguments = (*[tensor.primitive for tensor in inputs], len(inputs), *reached)
         attach_node(result, CHECKPOINT, arguments, cast("list[Edge]", rules), device.backend.inner)
-    return Tensor(result, device)
+    return Tensor._around(result, device)
 
 
 def _common_device(inputs: tuple[AnyTensor, ...]) -> Any:
@@ -98,7 +98,7 @@ class Segment:
         pairs = list(zip(self.primitives, self.outer, strict=True))
         self.leaves = [LeafNode(primitive, outer.path) if outer else None for primitive, outer in pairs]
         arrays = map(GraphArray, self.primitives, self.leaves)
-        output = self.function(*[Tensor(array, self.device) for array in arrays])
+        output = self.function(*[Tensor._around(array, self.device) for array in arrays])
         if not isinstance(output, Tensor) or output.device != self.device:
             reason = f"the function returned {type(output).__name__}, and not one tensor on {self.device}"
             raise BackendMismatch("checkpoint", reason)

@@ -54,7 +54,7 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
-        found = rules.rules_of(operation.name)
+        found = rules.rules_of(operation.name, len(operation.parameters))
         if operation.is_default and not found:
             return None
         return _recorded(operation, found, cls)

@@ -8,6 +8,7 @@ forward and the backward pass:
     a, b, ...         an operand, as the interface names it; a number may stand there
     out               the result
     a_shape, a_dtype  only the shape or the dtype of the operand itself; these come first
+    which             the operand's number, where an operation takes any number of tensors by one rule; comes first
     dim, shape, ...   any other argument of the operation
 
 Rules are written with tensors, so they are themselves differentiable, to any order. None of them undoes
@@ -189,6 +190,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "tanh":            (lambda g, out: multiply_no_nan(g, 1.0 - out * out),),
     "erf":             (lambda g, a: multiply_no_nan(g, (-a * a).exp() * (2 / math.sqrt(math.pi))),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
+    "clamp_min":       (lambda g, a, low: g.mask_fill(a < low, 0),),
+    "clamp_max":       (lambda g, a, high: g.mask_fill(a > high, 0),),
     "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
     "relu":            (lambda g, out: relu_backward(g, out),),
     "relu_backward":   (lambda g, out: relu_backward(g, out), None),
@@ -212,6 +215,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "reshape":         (lambda g, a_shape: g.reshape(a_shape),),
     "permute":         (_unpermute,),
     "expand":          (lambda g: g,),
+    "flip":            (lambda g, dims: g.flip(dims),),
+    "cat":             (lambda g, which, places: g[places[which]],),
     "slice":           (lambda g, a_shape, parts: _zeros(a_shape, g).slice_assign(parts, g),),
     "slice_assign":    (_without,                                     lambda g, parts: g[parts]),
     "gather":          (lambda g, a_shape, dim, indices: _zeros(a_shape, g).scatter(dim, indices, g), None),
@@ -238,7 +243,12 @@ class Rule:
     def __init__(self, operation: Operation, at: int, derivative: Derivative) -> None:
         self._derivative = derivative
         parameters = (*operation.parameters, "out")
-        known = {f"{operation.parameters[at]}_shape": _shape, f"{operation.parameters[at]}_dtype": _dtype}
+        own, which = operation.parameters[at], operation.tensors.index(at)
+        known: dict[str, Callable[[Any], Any]] = {
+            f"{own}_shape": _shape,
+            f"{own}_dtype": _dtype,
+            "which": lambda _: which,
+        }
         asked = tuple(signature(derivative).parameters)[1:]
         self._own = tuple(known[name] for name in asked if name in known)
         self.names = asked[len(self._own) :]
@@ -261,7 +271,7 @@ class Rule:
             return self._derivative(g)
         arguments = [read(parent) for read in self._own] if self._own else []
         for value, is_tensor in zip(saved, self._tensors):  # noqa: B905  # equally long by construction
-            arguments.append(Tensor(value, g.device) if is_tensor and type(value) not in NUMBERS else value)
+            arguments.append(g._new(value) if is_tensor and type(value) not in NUMBERS else value)
         return self._derivative(g, *arguments)
 
 
@@ -279,9 +289,14 @@ def _picker(wanted: list[int]) -> Callable[[list[Any]], Saved]:
     return itemgetter(*wanted)
 
 
-def rules_of(name: str) -> list[tuple[int, Rule]]:
-    """The rules of an operation, each with the position of its operand; empty if it has none."""
-    operation = OPERATIONS[name]
+def rules_of(name: str, count: int = 0) -> list[tuple[int, Rule]]:
+    """The rules of an operation, each with the position of its operand; empty if it has none.
+
+    ``count`` is how many arguments a call has; only an operation of any number of tensors needs it.
+    """
+    operation = OPERATIONS[name].taking(count)
     derivatives = RULES.get(name, ())
+    if OPERATIONS[name].repeats:
+        derivatives *= len(operation.tensors)
     pairs = zip(operation.tensors, derivatives, strict=True) if derivatives else ()
     return [(at, Rule(operation, at, derivative)) for at, derivative in pairs if derivative is not None]

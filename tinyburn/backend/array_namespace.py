@@ -17,13 +17,14 @@ import numpy as np
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape
 
-from .interface import Array, Backend, Dims, Number, Operand, Parts
+from .interface import Array, Backend, Dims, Number, Operand, Parts, joined
 from .operations import OPERATIONS, called
 
 STANDARD = {
     **{"sub": "subtract", "mul": "multiply", "div": "divide", "powf": "pow", "neg": "negative"},
     **{"lower": "less", "lower_equal": "less_equal"},
     **{"is_nan": "isnan", "is_inf": "isinf", "bool_not": "logical_not"},
+    **{"bool_and": "logical_and", "bool_or": "logical_or", "bool_xor": "logical_xor"},
 }
 """Elementwise operations that have another name in the standard: ours, and the standard's."""
 
@@ -130,6 +131,17 @@ class ArrayNamespace(Backend):
     @classmethod
     def expand(cls, a: Array, shape: Shape) -> Array:
         return cls.xp.broadcast_to(a, shape)
+
+    @staticmethod
+    def flip(a: Array, dims: Dims) -> Array:
+        return a[tuple([slice(None, None, -1 if dim in dims else 1) for dim in range(a.ndim)])]
+
+    @classmethod
+    def cat(cls, places: tuple[Parts, ...], *parts: Array) -> Array:
+        out = cls.xp.empty(joined(places), dtype=parts[0].dtype)
+        for place, part in zip(places, parts, strict=True):
+            out[place] = part
+        return out
 
     @staticmethod
     def slice(a: Array, parts: Parts) -> Array:

@@ -73,11 +73,16 @@ class Decorator(Backend):
         names = ", ".join(part.__name__ for part in (inner, *options))
         made: Any = type(f"{cls.__name__}[{names}]", (cls,), attributes)
         for operation in OPERATIONS.values():
-            wrapped = made._wrap_operation(operation)
+            wrapped = made._wrap_repeating(operation) if operation.repeats else made._wrap_operation(operation)
             if wrapped is not None:
                 setattr(made, operation.name, staticmethod(called(f"{cls.__name__}.{operation.name}", wrapped)))
         decorator: type[Decorator] = made
         return decorator
+
+    @classmethod
+    def _wrap_repeating(cls, operation: Operation) -> Any:
+        """An operation of any number of tensors is decorated anew for each call, as one of just so many."""
+        return lambda *arguments: cls._wrap_operation(operation.taking(len(arguments)))(*arguments)
 
     @classmethod
     def _attributes(cls, *options: type[Any]) -> dict[str, Any]:

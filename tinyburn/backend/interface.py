@@ -68,6 +68,11 @@ def part(a: Any, parts: tuple[slice, ...]) -> Shape:
     return part_shape(parts)
 
 
+def joined(places: Any, *_: Any) -> Shape:
+    """Where the last part ends in each dim, there ends the whole."""
+    return tuple([place.stop for place in places[-1]])
+
+
 def like_indices(a: Any, dim: int, indices: Any) -> Shape:
     """An element for each index."""
     return like_first(indices)
@@ -203,6 +208,9 @@ class Backend:
     lower           = required("a, b",               "``a < b``", result="bool")
     lower_equal     = required("a, b",               "``a <= b``", result="bool")
     matmul          = required("a, b",               "the product over the last two dims", matrix_product, cheap=False)
+    bool_and        = required("a, b",               "True where both are", result="bool")
+    bool_or         = required("a, b",               "True where at least one is", result="bool")
+    bool_xor        = required("a, b",               "True where exactly one is", result="bool")
     mask_where      = required("a, mask, b",         "``b`` where the mask is True, else ``a``")
 
     # One operand
@@ -239,8 +247,10 @@ class Backend:
     reshape         = required("a, shape",           "another shape, copied if not contiguous", as_asked, view="maybe")
     permute         = required("a, axes",            "the dims in another order", reordered, view="always")
     expand          = required("a, shape",           "dims of size 1 read again and again", as_asked, view="always")
+    flip            = required("a, dims",            "some dims read from their end", like_first, view="always")
     slice           = required("a, parts",           "a forward slice of each dim", part, view="always")
     slice_assign    = required("a, parts, b",        "``a`` with one part replaced", like_first)
+    cat             = required("places, *part",      "parts side by side, each at its place", joined)
     gather          = required("a, dim, indices",    "an entry for each index", like_indices, cheap=False)
     scatter         = required("a, dim, indices, b", "``b`` added where `gather` reads", like_first, cheap=False)
     select          = required("a, dim, indices",    "whole entries of one dim", picked, cheap=False)
@@ -360,6 +370,18 @@ class Backend:
     def clamp(cls, a: Array, low: Number, high: Number) -> Array:
         """Each element moved into ``[low, high]``."""
         return cls.minimum(cls.maximum(a, low), high)
+
+    @classmethod
+    @composed(broadcast)
+    def clamp_min(cls, a: Array, low: Number) -> Array:
+        """Each element moved up to ``low`` if it is below."""
+        return cls.maximum(a, low)
+
+    @classmethod
+    @composed(broadcast)
+    def clamp_max(cls, a: Array, high: Number) -> Array:
+        """Each element moved down to ``high`` if it is above."""
+        return cls.minimum(a, high)
 
     @classmethod
     @composed(broadcast)

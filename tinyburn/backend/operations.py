@@ -8,7 +8,7 @@ docs and the tests read them there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getdoc
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -24,7 +24,7 @@ is a number to find something by, so it has no derivative."""
 View: TypeAlias = Literal["never", "always", "maybe"]
 """Whether a result shares the buffer of the first tensor. Maybe: if it lies in memory as it is wanted already."""
 
-TENSORS = ("a", "b", "mask", "indices", "out")
+TENSORS = ("a", "b", "mask", "indices", "out", "part")
 """Parameters of these names are tensors, and any other is only passed on. A number may stand for ``a`` or ``b``."""
 NUMBERS = (float, int, bool)
 """What such a number can be."""
@@ -44,6 +44,7 @@ class Operation:
         is_default: whether it is composed of others; a backend may still have a better way of its own.
         name: that of the attribute or method that declares it.
         tensors: the positions of the parameters that are tensors.
+        repeats: whether the last parameter, then declared as ``*part``, stands for any number of tensors.
     """
 
     parameters: tuple[str, ...]
@@ -55,11 +56,27 @@ class Operation:
     is_default: bool = False
     name: str = ""
 
+    def __post_init__(self) -> None:
+        self.repeats = self.parameters[-1].startswith("*")
+        self.parameters = tuple(parameter.removeprefix("*") for parameter in self.parameters)
+        self.tensors = tuple(at for at, parameter in enumerate(self.parameters) if parameter in TENSORS)
+        self.__doc__ = self.meaning
+
     def __set_name__(self, _: object, name: str) -> None:
         self.name = name
-        self.__doc__ = self.meaning
-        self.tensors = tuple(at for at, parameter in enumerate(self.parameters) if parameter in TENSORS)
         OPERATIONS[name] = self
+
+    def taking(self, count: int) -> Operation:
+        """The operation for a call with so many arguments: each tensor of a repeated parameter gets a number.
+
+        So whoever wraps an operation, or looks for its rules, always has one with a fixed list of parameters.
+        """
+        if not self.repeats:
+            return self
+        *others, last = self.parameters
+        made = replace(self, parameters=(*others, *[f"{last}{at}" for at in range(count - len(others))]))
+        made.tensors = (*self.tensors[:-1], *range(len(others), count))
+        return made
 
     def __call__(self, *_: Any) -> Any:
         raise NotImplementedError(f"a backend has to compute {self.name}: {self.meaning}")

@@ -18,7 +18,8 @@ from .interface import Backend, Dims, Parts
 class StridedArray:
     """A primitive that knows its storage and how it is read. ``storage`` stands for the buffer: views share it.
 
-    Strides and offset are counted in elements. A stride of 0 reads the same element again and again.
+    Strides and offset are counted in elements. A stride of 0 reads the same element again and again, and a negative one
+    walks towards the front of the storage.
     """
 
     __slots__ = ("dtype", "offset", "shape", "storage", "strides")
@@ -75,6 +76,12 @@ class Strided(Backend):
     @staticmethod
     def expand(a: StridedArray, shape: Shape) -> StridedArray:
         return a.view(shape, a.expanded(shape).strides)
+
+    @staticmethod
+    def flip(a: StridedArray, dims: Dims) -> StridedArray:
+        strides = tuple([-stride if dim in dims else stride for dim, stride in enumerate(a.strides)])
+        last = sum((a.shape[dim] - 1) * a.strides[dim] for dim in dims if a.shape[dim])
+        return a.view(a.shape, strides, a.offset + last)
 
     @staticmethod
     def slice(a: StridedArray, parts: Parts) -> StridedArray:

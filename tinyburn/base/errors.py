@@ -75,3 +75,11 @@ class GraphError(TinyburnError, RuntimeError):
 
 class ConfigError(TinyburnError, ValueError):
     """A configuration, or a file that should hold one, is not valid."""
+
+
+class ForeignName(TinyburnError, AttributeError):
+    """A name that another library has for it; the message has ours."""
+
+
+class ForeignCall(TinyburnError, TypeError):
+    """A call in another library's way, or one that fits no parameter; the message has ours."""

@@ -118,8 +118,9 @@ def _check(available: int, reserve: int, formula_at: Sequence[int], at_most: int
         reasons.append(f"formula_at is {formula_at!r}; a line needs two batch sizes of 1 or more")
     if at_most == 0:
         reasons.append("at_most is 0, and must be 1 or more")
+    hint = "write 64 * 2**20 for 64 MiB" if isinstance(available, str) else None
     if reasons:
-        raise ConfigError(_ASKED, reasons)
+        raise ConfigError(_ASKED, reasons, hint=hint)
 
 
 class _Search:

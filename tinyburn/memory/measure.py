@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from tinyburn.autodiff import Gradients
 from tinyburn.backend import Category, Device, Traced
 from tinyburn.backend.log import EventLog
-from tinyburn.base.errors import TinyburnError
+from tinyburn.base.errors import ForeignCall, TinyburnError
 from tinyburn.base.text import amount, table
 from tinyburn.module import Module
 from tinyburn.tensor import Tensor
@@ -53,6 +53,14 @@ class MemoryReport:
         rows = [(name, amount(size)) for name, size in self.at_peak.items()]
         rows += [("peak", amount(self.peak_bytes)), ("padding", padding_text(self.padding_bytes))]
         return f"Peak {amount(self.peak_bytes)} at {self.peak_op}\n" + table(("category", "bytes"), rows)
+
+
+def check_report(asked: str, report: object) -> None:
+    """Raises ForeignCall for something that is not a report; a job is the usual slip."""
+    if not isinstance(report, MemoryReport):
+        reason = f"{type(report).__name__} is not a MemoryReport"
+        call = "memory.measure(job, device, batch_size)"
+        raise ForeignCall(asked, reason, hint=f"write {asked}({call}); memory.plan makes a report too")
 
 
 def padding_text(padding: int | None) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
-from tinyburn.base.errors import ConfigError
+from tinyburn.base import foreign
+from tinyburn.base.errors import ConfigError, ForeignName
 from tinyburn.base.scope import enter, leave
 
 from .param import Param
@@ -40,6 +41,15 @@ class Module:
         finally:
             _caller.reset(running)
             leave(path)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Only for a name that is not there: PyTorch's are in a table, with ours."""
+            if name == "forward":
+                reason = f"{type(self).__name__} defines no forward, so there is nothing to call"
+                raise ForeignName("model(x)", reason, hint="write def forward(self, x): ... in the class")
+            raise foreign.missing("model", f"{type(self).__name__!r} object", name)
 
     # The one walk
 

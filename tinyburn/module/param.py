@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
 from tinyburn.backend.interface import Backend
+from tinyburn.base import foreign
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import reject_dtype
 
@@ -58,6 +59,12 @@ class Param(Generic[B, D]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Param[B, D]:
         """A parameter of its own, with the same values: training one of the two leaves the other as it is."""
         return Param.from_tensor(self._tensor.detach())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Only for a name that is not there: PyTorch's are in a table, with ours."""
+            raise foreign.missing("param", "a parameter", name)
 
     def __repr__(self) -> str:
         return f"Param({self._tensor.shape}, {self._tensor.dtype})"

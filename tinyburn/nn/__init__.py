@@ -1,7 +1,17 @@
 """Layers and losses. Every layer with parameters is made by its config: ``LinearConfig(4, 2).init(device)``."""
 
+from typing import TYPE_CHECKING, Any
+
+from tinyburn.base import foreign
+
 from .activation import Gelu, Relu, Sigmoid, Tanh
 from .linear import Linear, LinearConfig
 from .loss import MseLoss
 
 __all__ = ["Gelu", "Linear", "LinearConfig", "MseLoss", "Relu", "Sigmoid", "Tanh"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Only for a name that is not there: PyTorch's are in a table, with ours."""
+        raise foreign.missing("nn", "tinyburn.nn", name)

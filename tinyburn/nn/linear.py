@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tinyburn.backend import Device
-from tinyburn.base.errors import ShapeError
+from tinyburn.base.errors import ForeignCall, ShapeError
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import Tensor
@@ -41,6 +41,9 @@ class Linear(Module):
     """Y = X W + b over the last dim of X; every other dim is free, and may differ from call to call."""
 
     def __init__(self, weight: Param[Any, Any], bias: Param[Any, Any] | None) -> None:
+        if not isinstance(weight, Param):
+            reason = "a layer is made by its config, which makes the parameters on a device"
+            raise ForeignCall("nn.Linear", reason, hint="write nn.LinearConfig(d_input, d_output).init(device)")
         self.d_input, self.d_output = weight.val().shape
         self.weight = weight
         self.bias = bias

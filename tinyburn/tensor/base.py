@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Never
 
 from typing_extensions import TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Array, Backend, Operand
 from tinyburn.base.dtype import DTYPES, DType, Float, TensorKind
+from tinyburn.base.errors import ForeignCall
 from tinyburn.base.shape import Shape, broadcasts, normalize_dim, normalize_dims, num_elements
 
 from . import checks
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D", default=Any)
 K = TypeVar("K", default=Float)
+AB = TypeVar("AB", bound=Backend)
 
 
 class TensorBase(Generic[B, D, K]):
@@ -30,9 +32,21 @@ class TensorBase(Generic[B, D, K]):
 
     __slots__ = ("__weakref__", "device", "primitive")
 
-    def __init__(self, primitive: Array, device: Device[B]) -> None:
-        self.primitive = primitive
-        self.device = device
+    primitive: Array
+    device: Device[B]
+
+    def __init__(self, *data: Never, **options: Never) -> None:
+        """Raises ForeignCall: a tensor is made from data, filled or drawn, and says so in the name of the call."""
+        hint = "write Tensor.from_data([1.0, 2.0], device); for others Tensor.zeros, ones, full, random, arange, eye"
+        raise ForeignCall("Tensor(...)", "the class itself makes no tensor", hint=hint)
+
+    @classmethod
+    def _around(cls, primitive: Array, device: Device[AB]) -> Tensor[AB, Any, Any]:
+        """A tensor around a primitive that nobody else holds, for who makes tensors inside tinyburn."""
+        tensor: Tensor[AB, Any, Any] = _allocate(cls)
+        tensor.primitive = primitive
+        tensor.device = device
+        return tensor
 
     @property
     def shape(self) -> Shape:
@@ -114,4 +128,4 @@ _allocate: Any = object.__new__
 _LETTERS = {"float": "f", "int": "iu", "bool": "b", "number": "fiu"}
 
 # The binary ops that truth values have too: the others are arithmetic or need an order.
-_BOOL_OPS = {"equal", "not_equal", "mask_where"}
+_BOOL_OPS = {"equal", "not_equal", "mask_where", "bool_and", "bool_or", "bool_xor"}

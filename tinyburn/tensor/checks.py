@@ -27,7 +27,7 @@ def check_operands(op: str, a: AnyTensor, b: AnyTensor, *, dtype: bool = True, s
     failures = _placement(a, b)
     if dtype and a.primitive.dtype != b.primitive.dtype:
         reason = f"the dtypes differ: {a.dtype} and {b.dtype}, and tinyburn never converts silently"
-        failures.append((DTypeMismatch, reason, f'convert one, as in .cast("{a.dtype}")'))
+        failures.append((DTypeMismatch, reason, _cast_hint(a, b)))
     conflicts = broadcast_conflicts(a.shape, b.shape) if shapes else []
     failures += [(ShapeError, reason, _shape_hint(a.shape, b.shape)) for reason in conflicts]
     if failures:
@@ -60,6 +60,17 @@ def _placement(a: AnyTensor, b: AnyTensor) -> list[tuple[type[TinyburnError], st
     return [(DeviceMismatch, reason, "make one device and hand it to everything, or " + hint)]
 
 
+def _cast_hint(a: AnyTensor, b: AnyTensor) -> str:
+    """Between kinds only one way keeps the values: from Bool to Int, and from Int to Float. The other would cut weights
+    to whole numbers."""
+    order = "biuf".index
+    mine, theirs = order(a.primitive.dtype.kind), order(b.primitive.dtype.kind)
+    if a.kind is b.kind:
+        return f'convert one, as in .cast("{a.dtype}")'
+    side, dtype = ("left", b.dtype) if mine < theirs else ("right", a.dtype)
+    return f'convert the {side} tensor, with .cast("{dtype}")'
+
+
 def _shape_hint(a: Shape, b: Shape) -> str | None:
     if len(a) == len(b):
         return None
@@ -74,8 +85,14 @@ def _shape_hint(a: Shape, b: Shape) -> str | None:
 def check_tensor(op: str, value: object) -> None:
     """Raises DTypeMismatch for something that is not a tensor."""
     if not hasattr(value, "primitive"):
-        reason = f"{type(value).__name__} is not a tensor"
-        raise DTypeMismatch(op, reason, hint="make it one with Tensor.from_data(...)")
+        raise DTypeMismatch(op, f"{type(value).__name__} is not a tensor", hint=_tensor_hint(value))
+
+
+def _tensor_hint(value: object) -> str:
+    """How to come to a tensor from something else. A parameter of a module, which this floor does not know, has one."""
+    if hasattr(value, "val"):
+        return "write .val() for the tensor that it holds"
+    return "make it one with Tensor.from_data(...)"
 
 
 def check_device(op: str, device: object) -> None:
@@ -85,6 +102,16 @@ def check_device(op: str, device: object) -> None:
         a_name = "make one with NdArray.device() or Wgpu.device(), or with RunConfig(backend=...).init()"
         hint = f"make one with {name}.device()" if isinstance(device, type) else a_name
         raise BackendMismatch(op, f"{name} is not a device", hint=hint)
+
+
+FOR_TENSORS = {
+    "clamp": "write x.maximum(low).minimum(high) for bounds that are tensors",
+    "clamp_min": "write x.maximum(low) for a bound that is a tensor",
+    "clamp_max": "write x.minimum(high) for a bound that is a tensor",
+    "mask_fill": "write x.mask_where(mask, values) for values that are a tensor",
+    "powf_scalar": "write x.powf(exponents) for exponents that are a tensor",
+}
+"""What to write where an operation of a tensor and numbers was given two tensors."""
 
 
 def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
@@ -103,9 +130,11 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     elif isinstance(value, Real) and not is_truth:
         reason = f"{value!r} is not a whole number, and the tensor holds {tensor.dtype}"
         hint = "convert the tensor with .float() first"
+    elif hasattr(value, "primitive"):  # an operation of two tensors would not have come here
+        reason = "a tensor stands where a number is meant"
+        hint = FOR_TENSORS.get(op, "take the number out of a tensor of one element with .into_scalar()")
     else:
-        reason = f"{type(value).__name__} is neither a tensor nor a number"
-        hint = "make it a tensor with Tensor.from_data(...)"
+        reason, hint = f"{type(value).__name__} is neither a tensor nor a number", _tensor_hint(value)
     raise DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint=hint)
 
 
@@ -155,4 +184,4 @@ def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:
 def reject_operand(op: str, tensor: AnyTensor, other: object) -> DTypeMismatch:
     """The error for an op whose other side must be a tensor."""
     reason = f"{type(other).__name__} is not a tensor"
-    return DTypeMismatch(op, reason, given={"left": describe(tensor)}, hint="make it one with Tensor.from_data(...)")
+    return DTypeMismatch(op, reason, given={"left": describe(tensor)}, hint=_tensor_hint(other))

@@ -46,7 +46,7 @@ def _filled_with(op: str, value: float) -> Any:
     def make(shape: Shape, device: Device[Any], dtype: str | None = None) -> Tensor[Any, Any, Any]:
         return _full(op, shape, value, device, dtype)
 
-    make.__name__ = op
+    make.__name__ = make.__qualname__ = op
     make.__doc__ = f"Every element {value:g}."
     return staticmethod(make)
 
@@ -181,7 +181,8 @@ def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str |
 def _as_number(op: str, value: float, dtype: DType) -> float | int:
     """A Python number as one of a dtype; raises DTypeMismatch where it would change."""
     if not isinstance(value, Real | np.bool_):
-        raise DTypeMismatch(op, f"{value!r} is not a number")
+        hint = "take the number out of a tensor of one element with .into_scalar()" if hasattr(value, "shape") else None
+        raise DTypeMismatch(op, f"{type(value).__name__} is not a number", hint=hint)
     if dtype.kind is Float:
         return check_float(op, value, np.dtype(dtype))
     if not math.isfinite(value) or value != int(value) or (dtype.kind is Bool and value not in (0, 1)):
@@ -192,4 +193,4 @@ def _as_number(op: str, value: float, dtype: DType) -> float | int:
 def _tensor(primitive: Any, device: Device[Any]) -> Tensor[Any, Any, Any]:
     from .tensor import Tensor
 
-    return Tensor(primitive, device)
+    return Tensor._around(primitive, device)

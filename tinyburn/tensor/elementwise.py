@@ -72,6 +72,16 @@ class Elementwise(TensorBase[B, D, K]):
         low, high = checks.check_scalar("clamp", self, min), checks.check_scalar("clamp", self, max)
         return self._new(self.device.backend.clamp(self._of_kind("clamp", "number"), low, high))
 
+    def clamp_min(self, min: float) -> Tensor[B, D, K]:
+        """Each element moved up to ``min`` if it is below. The slope is 1 from the bound on, and 0 below."""
+        low = checks.check_scalar("clamp_min", self, min)
+        return self._new(self.device.backend.clamp_min(self._of_kind("clamp_min", "number"), low))
+
+    def clamp_max(self, max: float) -> Tensor[B, D, K]:
+        """Each element moved down to ``max`` if it is above. The slope is 1 up to the bound, and 0 above."""
+        high = checks.check_scalar("clamp_max", self, max)
+        return self._new(self.device.backend.clamp_max(self._of_kind("clamp_max", "number"), high))
+
     __add__ = __radd__ = add
     __sub__ = sub
     __mul__ = __rmul__ = mul
@@ -213,7 +223,25 @@ class Elementwise(TensorBase[B, D, K]):
         """True where a mask is False."""
         return self._new(self.device.backend.bool_not(self._of_kind("bool_not", "bool")))
 
+    def bool_and(self: Elementwise[B, D, Bool], other: Tensor[B, D, Bool] | bool) -> Tensor[B, D, Bool]:
+        """``x & y``: True where both masks are. Python's ``and`` asks for a single truth value instead."""
+        mine = self._of_kind("bool_and", "bool")
+        return self._new(self.device.backend.bool_and(mine, self._operand("bool_and", other)))
+
+    def bool_or(self: Elementwise[B, D, Bool], other: Tensor[B, D, Bool] | bool) -> Tensor[B, D, Bool]:
+        """``x | y``: True where at least one mask is."""
+        mine = self._of_kind("bool_or", "bool")
+        return self._new(self.device.backend.bool_or(mine, self._operand("bool_or", other)))
+
+    def bool_xor(self: Elementwise[B, D, Bool], other: Tensor[B, D, Bool] | bool) -> Tensor[B, D, Bool]:
+        """``x ^ y``: True where exactly one mask is."""
+        mine = self._of_kind("bool_xor", "bool")
+        return self._new(self.device.backend.bool_xor(mine, self._operand("bool_xor", other)))
+
     __invert__ = bool_not
+    __and__ = __rand__ = bool_and
+    __or__ = __ror__ = bool_or
+    __xor__ = __rxor__ = bool_xor
 
     # Masks
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from operator import index as index_of
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from tinyburn.base.dtype import Int
-from tinyburn.base.errors import ShapeError
+from typing_extensions import TypeVar
+
+from tinyburn.backend.interface import Backend
+from tinyburn.base.dtype import Bool, Int
+from tinyburn.base.errors import DTypeMismatch, ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, expands, infer_size, whole_numbers
 
 from . import checks
@@ -15,6 +20,10 @@ from .base import B, D, K, TensorBase
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+B2 = TypeVar("B2", bound=Backend)
+R = TypeVar("R")
+K2 = TypeVar("K2")
 
 Part: TypeAlias = "slice | int | EllipsisType"
 Index: TypeAlias = "Part | tuple[Part, ...]"
@@ -103,6 +112,9 @@ class Movement(TensorBase[B, D, K]):
 
     def permute(self, *axes: int) -> Tensor[B, D, K]:
         """The dims in another order: dim ``i`` of the result is dim ``axes[i]`` of this tensor."""
+        if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
+            reason = "the axes are arguments of their own, and not one tuple"
+            raise ShapeError("permute", reason, hint=f"write permute({', '.join(map(repr, axes[0]))})")
         order = self._dims("permute", axes)
         if len(order) != self.rank:
             reason = f"{len(axes)} axes are given for {self.rank} dims"
@@ -142,9 +154,15 @@ class Movement(TensorBase[B, D, K]):
             raise ShapeError("expand", reason, given={"from": mine, "to": shape})
         return self._new(self.device.backend.expand(self.primitive, shape))
 
+    def flip(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
+        """Some dims read from their end."""
+        return self._new(self.device.backend.flip(self.primitive, self._dims("flip", dims)))
+
     def slice(self, index: Index) -> Tensor[B, D, K]:
-        """A part along each dim, as in ``x[1:3, ::2]``. The rank stays: an int keeps its dim, at size 1."""
-        return self._new(self.device.backend.slice(self.primitive, parse_index("slice", index, self.shape)))
+        """A part along each dim, as in ``x[1:3, ::-2]``. The rank stays: an int keeps its dim, at size 1."""
+        parts, backwards = parse_index("slice", index, self.shape)
+        part = self._new(self.device.backend.slice(self.primitive, parts))
+        return part.flip(backwards) if backwards else part
 
     __getitem__ = slice
 
@@ -159,11 +177,37 @@ class Movement(TensorBase[B, D, K]):
     def slice_assign(self, index: Index, values: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """This tensor with the part at ``index`` replaced by ``values``, which must have that part's shape."""
         checks.check_operands("slice_assign", self, values, shapes=False)
-        parts = parse_index("slice_assign", index, self.shape)
+        parts, backwards = parse_index("slice_assign", index, self.shape)
         wanted = tuple(len(range(*part.indices(size))) for part, size in zip(parts, self.shape, strict=True))
         if values.shape != wanted:
             raise ShapeError("slice_assign", f"the values have shape {values.shape}, the part has {wanted}")
-        return self._new(self.device.backend.slice_assign(self.primitive, parts, values.primitive))
+        forward = values.flip(backwards) if backwards else values
+        return self._new(self.device.backend.slice_assign(self.primitive, parts, forward.primitive))
+
+    @staticmethod
+    def cat(tensors: Sequence[Tensor[B2, R, K2]], dim: int) -> Tensor[B2, R, K2]:
+        """Tensors one after another along one dim, in one new buffer. Their other sizes have to be the same.
+
+        Raises ShapeError, DTypeMismatch or DeviceMismatch, with every reason, if they do not fit, or for none.
+        """
+        first, *others = _several("cat", tensors)
+        dim = first._dim("cat", dim)
+        for other in others:
+            _check_joined(first, other, dim)
+        starts = [0, *accumulate(tensor.shape[dim] for tensor in tensors)]
+        whole = [slice(0, size, 1) for size in first.shape]
+        places = [(*whole[:dim], slice(*bounds, 1), *whole[dim + 1 :]) for bounds in pairwise(starts)]
+        primitives = [tensor.primitive for tensor in tensors]
+        return first._new(first.device.backend.cat(tuple(places), *primitives))
+
+    @staticmethod
+    def stack(tensors: Sequence[Tensor[B2, Any, K2]], dim: int) -> Tensor[B2, Any, K2]:
+        """Tensors of one shape side by side along a new dim, at ``dim`` of the result."""
+        first, *others = _several("stack", tensors)
+        dim = first._dim("stack", dim, 1)
+        for other in others:
+            _check_joined(first, other, None)
+        return Movement.cat([tensor.unsqueeze_dim(dim) for tensor in (first, *others)], dim)
 
     def gather(self, dim: int, indices: Tensor[B, D, Int]) -> Tensor[B, D, K]:
         """One element for each index: ``out[i][j] = x[indices[i][j]][j]`` for dim 0."""
@@ -225,13 +269,41 @@ class Movement(TensorBase[B, D, K]):
             raise ShapeError(op, reason, given={"shape": self.shape})
 
 
-def parse_index(op: str, index: Index, shape: Shape) -> tuple[slice, ...]:
-    """One forward slice for each dim, with every bound filled in. An int becomes a slice of length 1.
+def parse_index(op: str, index: Index, shape: Shape) -> tuple[tuple[slice, ...], tuple[int, ...]]:
+    """One forward slice for each dim, with every bound filled in, and the dims that are to be read backwards then.
 
-    Raises ShapeError for too many parts, an int out of range, or a step that is not positive.
+    An int becomes a slice of length 1. Raises ShapeError for too many parts, an int out of range, or a step of 0.
     """
-    parts = _fill_ellipsis(op, index if isinstance(index, tuple) else (index,), shape)
-    return tuple(_bounded(op, part, dim, size) for dim, (part, size) in enumerate(zip(parts, shape, strict=True)))
+    asked = index if isinstance(index, tuple) else (index,)
+    for part in asked:
+        _check_part(op, part)
+    parts = _fill_ellipsis(op, asked, shape)
+    bounded = [_bounded(op, part, dim, size) for dim, (part, size) in enumerate(zip(parts, shape, strict=True))]
+    backwards = tuple([dim for dim, part in enumerate(bounded) if part.step < 0])
+    return tuple([_forward(part) for part in bounded]) if backwards else tuple(bounded), backwards
+
+
+def _check_part(op: str, part: object) -> None:
+    """A slice, an ellipsis or a whole number; NumPy's other ways to index have methods here."""
+    if isinstance(part, (slice, EllipsisType)):
+        return
+    if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
+        reason = f"{type(part).__name__} is neither a slice nor an int"
+        if part is None:
+            hint = "a new dim in front is unsqueeze(), and another one is unsqueeze_dim(dim)"
+        elif isinstance(part, bool) or getattr(part, "kind", None) is Bool:
+            hint = "use mask_where() or mask_fill() for a mask: a result has a shape that does not depend on values"
+        else:
+            hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
+        raise ShapeError(op, reason, hint=hint)
+
+
+def _forward(part: slice) -> slice:
+    """The same entries from first to last."""
+    if part.step > 0:
+        return part
+    last = part.start + (len(range(part.start, part.stop, part.step)) - 1) * part.step
+    return slice(last, part.start + 1, -part.step)
 
 
 def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slice | int, ...]:
@@ -248,10 +320,6 @@ def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slic
 def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
     if isinstance(part, slice):
         return _bounded_slice(op, part, dim, size)
-    if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "shape", ()) != ():
-        reason = f"{type(part).__name__} is neither a slice nor an int"
-        hint = "use gather() or select() for a tensor of indices, mask_where() for a mask"
-        raise ShapeError(op, reason, hint=hint)
     part = index_of(part)
     if not -size <= part < size:
         raise ShapeError(op, f"index {part} is outside dim {dim}, of size {size}")
@@ -265,6 +333,34 @@ def _bounded_slice(op: str, part: slice, dim: int, size: int) -> slice:
         raise ShapeError(op, f"the bounds and the step of {part} are not whole numbers") from None
     except ValueError:
         raise ShapeError(op, f"the step of dim {dim} is 0") from None
-    if step < 1:
-        raise ShapeError(op, f"the step {step} of dim {dim} is not positive")
-    return slice(start, max(start, stop), step)
+    count = len(range(start, stop, step))
+    return slice(start, stop, step) if count else slice(0, 0, 1)
+
+
+# Putting tensors together
+
+
+def _several(op: str, tensors: Sequence[Tensor[Any, Any, Any]]) -> list[Tensor[Any, Any, Any]]:
+    """The tensors of a list or a tuple, at least one."""
+    if not isinstance(tensors, list | tuple):
+        reason = f"{type(tensors).__name__} is not a list of tensors"
+        raise DTypeMismatch(op, reason, hint=f"write Tensor.{op}([a, b], dim)")
+    if not tensors:
+        raise ShapeError(op, "the list is empty, so nothing says what shape, dtype and device the result has")
+    for tensor in tensors:
+        checks.check_tensor(op, tensor)
+    return list(tensors)
+
+
+def _check_joined(first: Tensor[Any, Any, Any], other: Tensor[Any, Any, Any], dim: int | None) -> None:
+    """Two tensors that are to lie side by side differ in no size, but for that of ``dim``."""
+    op = "stack" if dim is None else "cat"
+    checks.check_operands(op, first, other, shapes=False)
+    mine, theirs = first.shape, other.shape
+    given = {"first": checks.describe(first), "other": checks.describe(other)}
+    if len(mine) != len(theirs):
+        raise ShapeError(op, f"the ranks differ: {len(mine)} and {len(theirs)}", given=given)
+    pairs = enumerate(zip(mine, theirs, strict=True))
+    reasons = [f"dim {at} is {m} in one and {n} in the other" for at, (m, n) in pairs if m != n and at != dim]
+    if reasons:
+        raise ShapeError(op, reasons, given=given)

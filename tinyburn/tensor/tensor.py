@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
@@ -10,8 +11,9 @@ import numpy as np
 from tinyburn.backend.decorator import Differentiable
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
+from tinyburn.base import foreign
 from tinyburn.base.dtype import Bool, Float, Int
-from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ShapeError
+from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ForeignCall, ShapeError
 
 from . import checks
 from .base import B, D, K
@@ -46,6 +48,14 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             """``Tensor[B]``, ``Tensor[B, rank]`` or ``Tensor[B, rank, kind]``."""
             return TypedTensor(cls, parameters)
 
+        def __getattr__(self, name: str) -> Any:
+            """Only for a name that is not there: NumPy's and PyTorch's are in a table, with ours."""
+            raise foreign.missing("x", "a tensor", name)
+
+        def __setitem__(self, index: Any, values: Any) -> None:
+            reason = "values never change; a new tensor has the new ones"
+            raise ForeignCall("x[...] = values", reason, hint="write x = x.slice_assign(index, values)")
+
     # Out of the framework
 
     def into_data(self) -> TensorData:
@@ -68,7 +78,15 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             raise ShapeError("into_scalar", reason, given={"shape": self.shape}, hint="reduce it first, as in .mean()")
         return self.into_data().values.item()
 
+    def item(self) -> Any:
+        """`into_scalar`, under the name that NumPy and PyTorch have for it."""
+        return self.into_scalar()
+
     def __bool__(self) -> bool:
+        if self.primitive.shape.count(1) != self.rank:
+            reason = "each of its elements has a truth value of its own"
+            hint = "say .any() or .all(), as in `if (x > 0).all()`; masks combine with & and |, not with `and` and `or`"
+            raise ShapeError("truth of a tensor", reason, given={"shape": self.shape}, hint=hint)
         return bool(self.into_scalar())
 
     def __float__(self) -> float:
@@ -122,7 +140,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if device == self.device:
             return cast("Tensor[B2, D, K]", self)
         data = self.into_data()
-        return cast("Tensor[B2, D, K]", Tensor(device.backend.from_numpy(data.values, device), device))
+        return cast("Tensor[B2, D, K]", Tensor._around(device.backend.from_numpy(data.values, device), device))
 
     # Autodiff. These need a backend that is wrapped: Autodiff[...]
 
@@ -154,7 +172,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if not device.backend.is_decorator:
             reason = f"{device.backend.__name__} is not a decorator: it has no inner backend"
             raise BackendMismatch("inner", reason, hint=f"use Autodiff[{device.backend.__name__}]")
-        return Tensor(self.primitive.primitive, device.inner)
+        return Tensor._around(self.primitive.primitive, device.inner)
 
     @overload
     @staticmethod
@@ -172,7 +190,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if target.inner != inner.device:
             reason = f"the tensor is on {inner.device}, and inside {target} is {target.inner}"
             raise BackendMismatch("from_inner", reason, hint="use .to_device(...) first")
-        return Tensor(target.backend.from_inner(inner.primitive), target)
+        return Tensor._around(target.backend.from_inner(inner.primitive), target)
 
     def backward(
         self: Tensor[Differentiable[IB], D, Float],
@@ -217,6 +235,13 @@ def _checked(op: str, value: Gradients[IB]) -> Gradients[IB]:
         reason = f"{type(value).__name__} holds no gradients"
         raise DTypeMismatch(op, reason, hint="hand it what backward() returns")
     return value
+
+
+if not TYPE_CHECKING:  # a call in the way of NumPy or PyTorch, such as x.sum(0), is told ours
+    for _name in foreign.called(dir(Tensor)):
+        _found = inspect.getattr_static(Tensor, _name)
+        _explained = foreign.explained(_name, getattr(_found, "__func__", _found))
+        setattr(Tensor, _name, staticmethod(_explained) if isinstance(_found, staticmethod) else _explained)
 
 
 # How a tensor prints: its values, then the fields that Burn shows

@@ -7,7 +7,7 @@ from math import log10
 
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.extras import How, Row
-from tinyburn.memory.measure import MemoryReport
+from tinyburn.memory.measure import MemoryReport, check_report
 
 from .cards import Key, card_key, sheet
 from .picture import Picture
@@ -37,7 +37,9 @@ def byte_ladder(reports: MemoryReport | Mapping[str, MemoryReport]) -> Picture:
     Args:
         reports: of one job, by the name of the backend that it ran on; a single report needs no name.
     """
-    named = {"the job": reports} if isinstance(reports, MemoryReport) else dict(reports)
+    named = dict(reports) if isinstance(reports, Mapping) else {"the job": reports}
+    for report in named.values():
+        check_report("viz.byte_ladder", report)
     ladders = {name: rungs(report) for name, report in named.items()}
     title = _title(ladders)
     return Picture(title, _text(ladders), _drawing(title, ladders))

@@ -40,6 +40,8 @@ def formula(op: str, arguments: Sequence[str]) -> str:
         return f"where({mask}, {b}, {a})"
     if op == "slice":
         return f"{arguments[0]}[{arguments[1]}]"
+    if op == "cat":
+        return f"cat({', '.join(arguments[1:])})"  # the places of the parts are seen in their shapes
     if op.endswith("_dims"):
         return f"{op_name(op)}({arguments[0]}, dim={arguments[1]})"
     return f"{op_name(op)}({', '.join(arguments)})"

@@ -10,7 +10,7 @@ from textwrap import wrap
 from tinyburn.backend import Category
 from tinyburn.backend.log import EventLog
 from tinyburn.base.text import amount, table, thousands
-from tinyburn.memory.measure import MemoryReport
+from tinyburn.memory.measure import MemoryReport, check_report
 from tinyburn.memory.timeline import SETUP, Step, Totals, moments, walk
 
 from .axes import Axes
@@ -43,6 +43,7 @@ def memory(report: MemoryReport, plan: MemoryReport | None = None) -> Picture:
 
     A pure function of the event logs: it takes time in proportion to their length.
     """
+    check_report("viz.memory", report)
     columns = columns_of(report.events)
     planned = columns_of(plan.events) if plan else []
     title = _title(columns, planned)

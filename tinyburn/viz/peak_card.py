@@ -10,7 +10,7 @@ from tinyburn.backend import Category
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.history import History
 from tinyburn.memory.holders import Holder, read_holders
-from tinyburn.memory.measure import MemoryReport
+from tinyburn.memory.measure import MemoryReport, check_report
 from tinyburn.memory.whatif import WhatIf, past_their_use, this_one_recomputed, what_ifs
 
 from .cards import category_keys, cut, sheet
@@ -45,6 +45,7 @@ def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Pictu
         report: of a measured or a planned job.
         holders: what `memory.holders_at_peak` says of the same job and batch; None if nobody looked.
     """
+    check_report("viz.peak", report)
     if report.peak_event < 0:
         title, words = "Peak 0 B: no tensor had any bytes", "Nothing is alive at any moment, so there is no peak."
         return Picture(title, words, sheet(title, (400, 20), [text(0, 12, words, "soft")]))

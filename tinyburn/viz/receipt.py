@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from tinyburn.backend import Category
 from tinyburn.base.text import amount, table, thousands
-from tinyburn.memory.measure import MemoryReport
+from tinyburn.memory.measure import MemoryReport, check_report
 from tinyburn.memory.timeline import walk
 
 from .cards import card_key, category_keys, sheet
@@ -48,6 +48,7 @@ def receipt(
         witness: the name of that count.
         because: why it differs from the ledger; without it, the sign of the gap is explained.
     """
+    check_report("viz.receipt", report)
     largest = largest_of(plan)
     lines = [
         Line("formula", sum(largest[term] for term in TERMS), "The sum of four terms, each at its own largest moment."),

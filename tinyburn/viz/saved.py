@@ -117,8 +117,9 @@ def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
         inputs = takewhile(lambda argument: isinstance(argument, Node), node.arguments)  # then comes their number
         yield from ((node.arguments[0], value) for value in inputs)
         return
-    values = {**dict(zip(OPERATIONS[node.op].parameters, node.arguments, strict=False)), "out": node}
-    rules = dict(_rules(node.op))
+    parameters = OPERATIONS[node.op].taking(len(node.arguments)).parameters
+    values = {**dict(zip(parameters, node.arguments, strict=False)), "out": node}
+    rules = dict(_rules(node.op, len(node.arguments)))
     for index, operand in tracked_operands(node):
         named = [values[name] for name in rules[index].names]
         yield from ((operand, value) for value in named if isinstance(value, Node))
@@ -126,14 +127,15 @@ def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
 
 def tracked_operands(node: Node) -> list[tuple[int, Node]]:
     """Each operand that a gradient goes to, after its position among the arguments."""
-    positions = range(len(node.arguments)) if node.op == CHECKPOINT else [index for index, _ in _rules(node.op)]
+    count = len(node.arguments)
+    positions = range(count) if node.op == CHECKPOINT else [index for index, _ in _rules(node.op, count)]
     operands = [(index, node.arguments[index]) for index in positions]
     return [(index, each) for index, each in operands if isinstance(each, Node) and not each.is_constant]
 
 
 @cache
-def _rules(op: str) -> list[tuple[int, Rule]]:
-    return rules_of(op) if op in OPERATIONS else []
+def _rules(op: str, count: int) -> list[tuple[int, Rule]]:
+    return rules_of(op, count) if op in OPERATIONS else []
 
 
 # Whose memory

@@ -181,10 +181,11 @@ def slope_line(node: Node, label: Callable[[Node], str]) -> str:
 
 def _gradient(node: Node, at: int, label: Callable[[Node], str]) -> Expression:
     """Runs a rule on the expressions of what it names. Where n elements share a gradient, each gets one n-th."""
-    rule = dict(rules_of(node.op))[at]
-    arguments = {**dict(zip(OPERATIONS[node.op].parameters, node.arguments, strict=True)), "out": node}
+    rule = dict(rules_of(node.op, len(node.arguments)))[at]
+    parameters = OPERATIONS[node.op].taking(len(node.arguments)).parameters
+    arguments = {**dict(zip(parameters, node.arguments, strict=True)), "out": node}
     saved = tuple([_named(arguments[name], label) for name in rule.names])
-    g = Tensor(Expression(_without_values(node), ("g",)), Written.over(Meta.device()))
+    g = Tensor._around(Expression(_without_values(node), ("g",)), Written.over(Meta.device()))
     found: Expression = rule.gradient(g, saved, node.arguments[at]).primitive
     count = prod(node.arguments[at].shape) // max(prod(node.shape), 1)
     share = f"{1 / count:g}" if count > 1 else ""

@@ -29,6 +29,7 @@ CASES: dict[str, tuple[Callable[..., AnyTensor], Callable[..., Any]]] = {
     "assign": (lambda a, b, row: a.slice_assign(slice(7, 8), row), lambda a, b, row: np.r_[a[:7], row, a[8:]]),
     "matmul": (lambda a, b, row: a @ b, lambda a, b, row: a @ b),
     "matmul of transposed": (lambda a, b, row: b.transpose() @ a.transpose(), lambda a, b, row: b.T @ a.T),
+    "matmul of flipped": (lambda a, b, row: a[::-1] @ b[:, ::-1], lambda a, b, row: a[::-1] @ b[:, ::-1]),
     "long inner dim": (
         lambda a, b, row: a.reshape((1, 60_000)) @ a.reshape((60_000, 1)),
         lambda a, b, row: np.array([[np.dot(a.ravel().astype(float), a.ravel().astype(float))]]),
@@ -46,6 +47,12 @@ CASES: dict[str, tuple[Callable[..., AnyTensor], Callable[..., Any]]] = {
         lambda a, b, row: np.broadcast_to(3 * row[:, :, np.newaxis], (1, 200, 30)),
     ),
     "max": (lambda a, b, row: a.max(), lambda a, b, row: a.max().reshape(1)),
+    "flip": (lambda a, b, row: a.flip((0,)) + a[:, ::-1], lambda a, b, row: a[::-1] + a[:, ::-1]),
+    "sum of a flip": (
+        lambda a, b, row: a.flip((0, 1)).sum_dim(0),
+        lambda a, b, row: a[::-1, ::-1].sum(0, keepdims=True),
+    ),
+    "cat": (lambda a, b, row: Tensor.cat([a.flip((1,)), row], 0), lambda a, b, row: np.r_[a[:, ::-1], row]),
     "mask": (lambda a, b, row: a.mask_fill(a > 0, 0), lambda a, b, row: np.minimum(a, 0)),
 }
 

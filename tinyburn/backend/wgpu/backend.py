@@ -15,7 +15,7 @@ from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
 from ..device import Device, MemoryUsage, check_count
-from ..interface import Number, Parts
+from ..interface import Number, Parts, joined
 from ..operations import called
 from ..strided import Strided, StridedArray
 from . import indexing
@@ -177,6 +177,13 @@ class Wgpu(Strided):
     def slice_assign(a: StridedArray, parts: Parts, b: StridedArray) -> StridedArray:
         result = copied(a)
         elementwise("copy", Strided.slice(result, parts), [b])
+        return result
+
+    @staticmethod
+    def cat(places: tuple[Parts, ...], *parts: StridedArray) -> StridedArray:
+        result = gpu_of(parts[0]).new(joined(places), parts[0].dtype)
+        for place, part in zip(places, parts, strict=True):
+            elementwise("copy", Strided.slice(result, place), [part])
         return result
 
     @staticmethod

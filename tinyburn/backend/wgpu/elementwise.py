@@ -20,7 +20,7 @@ from ..operations import OPERATIONS
 from ..strided import StridedArray
 from .commands import Kernel
 from .gpu import SCALAR, WGSL, gpu_of, halves
-from .kernel import as_scalar, build, coordinates, element_at, line_for, pack, shape_fields, walk_fields, walks
+from .kernel import as_scalar, as_u32, build, coordinates, element_at, line_for, pack, shape_fields, walk_fields, walks
 
 PACK = 4
 """Elements of a thread of the packed kernel: one vector."""
@@ -72,6 +72,9 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "is_nan":          "u32(is_nan(a))",
     "is_inf":          "u32(is_inf(a))",
     "bool_not":        "1u - a",
+    "bool_and":        "a & b",
+    "bool_or":         "a | b",
+    "bool_xor":        "a ^ b",
     # not operations of the interface: what `cast`, `full` and every copy are made of
     "to_f32":          "f32(a)",
     "to_i32":          {"f32": "to_int(a)", "": "i32(a)"},
@@ -225,7 +228,7 @@ def _packed_walks(
     numbers = [*shape[:-1], shape[-1] // PACK] if len(shape) > 1 else []
     for read, start, steps in zip(reads, starts, strides, strict=True):
         unit = PACK if read is Read.VECTOR else 1
-        numbers += [number // unit for number in (start, *steps[:-1])]
+        numbers += as_u32([number // unit for number in (start, *steps[:-1])])
     return numbers
 
 

@@ -90,8 +90,10 @@ class Gpu:
 
 def _window(array: StridedArray) -> tuple[int, int]:
     """The first byte that an array touches and the one after its last, both moved out to where a binding may begin."""
-    after = 1 + array.offset + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
-    return array.offset * SCALAR // ROUNDING * ROUNDING, -(-after * SCALAR // ROUNDING) * ROUNDING
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.offset + sum(reach for reach in reaches if reach < 0)
+    after = 1 + array.offset + sum(reach for reach in reaches if reach > 0)
+    return first * SCALAR // ROUNDING * ROUNDING, -(-after * SCALAR // ROUNDING) * ROUNDING
 
 
 class Faults:

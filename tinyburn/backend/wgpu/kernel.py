@@ -151,7 +151,13 @@ def walk_fields(array: str, rank: int) -> list[tuple[str, str]]:
 
 def walks(starts: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
     """The values of `walk_fields` for some arrays, one after another."""
-    return [number for start, own in zip(starts, strides, strict=True) for number in (start, *own)]
+    return as_u32([number for start, own in zip(starts, strides, strict=True) for number in (start, *own)])
+
+
+def as_u32(strides: Sequence[int]) -> list[int]:
+    """Strides as parameters. A negative one is a very large number: products and sums of u32 wrap around, so that a
+    walk with it arrives where it should."""
+    return [stride & 0xFFFFFFFF for stride in strides]
 
 
 def coordinates(prefix: str, rank: int, number: str = "i") -> list[str]:

@@ -28,7 +28,7 @@ from ..strided import Strided, StridedArray
 from .commands import Kernel
 from .elementwise import elementwise
 from .gpu import WGSL, gpu_of, halves
-from .kernel import MAX_GROUPS, frame, wgsl_text
+from .kernel import MAX_GROUPS, as_u32, frame, wgsl_text
 
 MOST_TERMS = 4096
 """The most terms of a sum that one call adds: a thread adds them one by one, and over more of them rounding errors
@@ -236,7 +236,7 @@ def params(
     out_start, *operand_starts = starts
     numbers = [m, a.shape[-1], n, *dispatch.starts, int(accumulate), *[1] * padding, *batch]
     for x, start in zip((a, b), operand_starts, strict=True):
-        numbers += [start, *x.strides[-2:], *[0] * padding, *x.strides[:-2]]
+        numbers += as_u32([start, *x.strides[-2:], *[0] * padding, *x.strides[:-2]])
     return [*numbers, out_start, result.strides[-2], result.strides[-3] if batch else 0]
 
 

@@ -19,7 +19,19 @@ from ..strided import StridedArray
 from .commands import Kernel
 from .elementwise import elementwise, merge_dims, seen_whole
 from .gpu import WGSL, check_dtype, gpu_of, halves, part_of, too_large_to_see
-from .kernel import MOST_TURNS, THREADS, build, coordinates, element_at, line_for, pack, shape_fields, walk_fields
+from .kernel import (
+    MOST_TURNS,
+    THREADS,
+    as_u32,
+    build,
+    coordinates,
+    element_at,
+    line_for,
+    pack,
+    shape_fields,
+    walk_fields,
+    walks,
+)
 
 # How the next value of a line joins what is folded so far, and whether it is better than the best so far. In a dict
 # each WGSL type has its own line, and "" is for all others: floats need care where a value is NaN.
@@ -139,7 +151,9 @@ def _without_last(a: StridedArray) -> StridedArray:
 def _keeps_neighbours(a: StridedArray, dims: Dims) -> bool:
     """Whether values that lie side by side belong to different lines, as in a sum over the rows of a matrix."""
     steps = {
-        dim: stride for dim, (size, stride) in enumerate(zip(a.shape, a.strides, strict=True)) if size > 1 and stride
+        dim: abs(stride)
+        for dim, (size, stride) in enumerate(zip(a.shape, a.strides, strict=True))
+        if size > 1 and stride
     }
     return bool(steps) and min(steps, key=steps.__getitem__) not in dims
 
@@ -152,13 +166,13 @@ def _run(name: str, result: StridedArray, a: StridedArray, dims: Dims, cut: Cut 
         tuple([a.shape[dim] for dim in kept]), tuple([tuple([x.strides[dim] for dim in kept]) for x in (a, result)])
     )
     # In the order of memory, so that dims can be merged, and values are read side by side.
-    walked = sorted(dims, key=lambda dim: -a.strides[dim])
+    walked = sorted(dims, key=lambda dim: -abs(a.strides[dim]))
     line, (a_line,) = merge_dims(tuple([a.shape[dim] for dim in walked]), (tuple([a.strides[dim] for dim in walked]),))
     bindings, (a_start, result_start) = zip(*map(gpu.bind, (a, result)), strict=True)
     lines_first = _keeps_neighbours(a, dims)
     kernel = reduction_kernel(name, WGSL[a.dtype], WGSL[result.dtype], len(shape), len(line), lines_first)
-    numbers: list[Any] = [num_elements(shape), num_elements(line), *cut, *shape, a_start, *a_kept]
-    numbers += [result_start, *result_kept, *line, *a_line, float(count)]
+    numbers: list[Any] = [num_elements(shape), num_elements(line), *cut, *shape]
+    numbers += [*walks((a_start, result_start), (a_kept, result_kept)), *line, *as_u32(a_line), float(count)]
     parameters, groups = pack(kernel, num_elements(shape) * cut.chunks, numbers)
     gpu.commands.run(kernel, bindings, parameters, groups)
 
