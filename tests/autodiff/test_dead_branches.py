@@ -38,7 +38,7 @@ def call(row: Row, operands: dict[int, AnyTensor], device: Device[Any]) -> AnyTe
             made.append(Tensor.from_data(x, device, dtype=dtype_on(device, x)).primitive)
         else:
             made.append(x)
-    return Tensor(getattr(device.backend, row.name)(*made), device)
+    return Tensor._around(getattr(device.backend, row.name)(*made), device)
 
 
 @pytest.mark.parametrize("dead", [np.inf, -np.inf, np.nan, 0.0, 3e38])
