@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -147,6 +148,12 @@ class Decorator(Backend):
     @classmethod
     def shares_buffer(cls, a: Any, b: Any) -> bool:
         return cls.inner.shares_buffer(a.primitive, b.primitive)
+
+    @classmethod
+    def separate(cls, a: Any) -> Any:
+        twin = copy.copy(a)
+        twin.primitive = cls.inner.separate(a.primitive)
+        return twin
 
     @classmethod
     def index_bounds(cls, a: Any) -> tuple[int, int] | None:

@@ -32,6 +32,10 @@ class Gradients(Generic[IB]):
         """The gradient of one leaf; None if it was not tracked, or the root does not depend on it."""
         return self._leaves.get(_node_of(tensor))
 
+    def reaches(self, tensor: Tensor[Any, Any, Any]) -> bool:
+        """Whether a gradient of this tensor is here. It may be of any backend."""
+        return tensor.backend.is_autodiff and _node_of(tensor) in self._leaves
+
     def remove(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
         """Like `get`, and forgets it."""
         return self._leaves.pop(_node_of(tensor), None)
@@ -40,9 +44,14 @@ class Gradients(Generic[IB]):
         """The gradient of a leaf's node, for the pictures."""
         return self._leaves.get(node)
 
+    def nodes(self) -> list[Any]:
+        """The nodes of the leaves, in the order in which their gradients were finished."""
+        return list(self._leaves)
+
     def named(self, model: Any) -> dict[str, Tensor[IB, Any, Any] | None]:
         """Every parameter of a model by its path, with its gradient or None."""
-        return {path: self.get(param.val()) for path, param in model.named_params()}
+        params = [(path, param.val()) for path, param in model.named_params()]
+        return {path: self.get(tensor) if self.reaches(tensor) else None for path, tensor in params}
 
     def tensors(self) -> list[Tensor[IB, Any, Any]]:
         """Every gradient, in the order in which they were finished."""

@@ -124,6 +124,10 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         data = self.into_data()
         return cast("Tensor[B2, D, K]", Tensor(device.backend.from_numpy(data.values, device), device))
 
+    def __deepcopy__(self, _: dict[int, Any]) -> Tensor[B, D, K]:
+        """A constant, or a leaf of its own if this is a leaf. Values never change, so the two share a buffer."""
+        return self._new(self.backend.separate(self.primitive))
+
     # Autodiff. These need a backend that is wrapped: Autodiff[...]
 
     def require_grad(self) -> Tensor[B, D, K]:
