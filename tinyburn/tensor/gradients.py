@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -59,6 +60,10 @@ class Gradients(Generic[IB]):
 
     def __len__(self) -> int:
         return len(self._leaves)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Gradients[IB]:
+        """Gradients of the same leaves: they can be taken out of one without a loss for the other."""
+        return Gradients({node: copy.deepcopy(gradient) for node, gradient in self._leaves.items()}, self.flow)
 
     def __repr__(self) -> str:
         """A table of the leaves in the order in which their gradients were finished."""
