@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.errors import BackendMismatch, GraphError
 from tinyburn.base.text import table
 
 from .checks import check_tensor
@@ -61,9 +61,16 @@ class Gradients(Generic[IB]):
     def __len__(self) -> int:
         return len(self._leaves)
 
+    def __copy__(self) -> Gradients[IB]:
+        return Gradients(self._leaves.copy(), self.flow)
+
     def __deepcopy__(self, _: dict[int, Any]) -> Gradients[IB]:
         """Gradients of the same leaves: they can be taken out of one without a loss for the other."""
         return Gradients({node: copy.deepcopy(gradient) for node, gradient in self._leaves.items()}, self.flow)
+
+    def __reduce__(self) -> Any:
+        reason = "gradients are known by the leaves of a graph, and a graph is of one process"
+        raise GraphError("pickle", reason, hint="send grads.named(model): each gradient by the path of its parameter")
 
     def __repr__(self) -> str:
         """A table of the leaves in the order in which their gradients were finished."""
