@@ -23,7 +23,7 @@ from tests.support import (
     plain,
     tracked,
 )
-from tinyburn import Device, DTypeMismatch, Initializer, Module, Param, ShapeError, nn, optim
+from tinyburn import ConfigError, Device, DTypeMismatch, GraphError, Initializer, Module, Param, ShapeError, nn, optim
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "mlp_sgd.json").read_text(encoding="utf-8"))
 
@@ -230,3 +230,131 @@ def test_82_losses_are_pytorchs(name: str, momentum: float, decay: float, under_
         losses.append(loss.into_scalar())
         model = optimizer.step(0.1, model, loss.backward())
     assert losses == pytest.approx(GOLDEN[name], rel={"float64": 1e-12, "float32": 1e-5}[dtype])
+
+
+# Gradients that are not the model's
+
+
+class Gated(Module):
+    """A model with a tracked tensor that is no parameter."""
+
+    def __init__(self, device: Device[Any]) -> None:
+        self.w = Param.from_tensor(const([1.0, 2.0], device))
+        self.gates = {"left": [const([3.0, 4.0], device).require_grad()]}
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        return x * self.w.val() * self.gates["left"][0]
+
+
+def a_model() -> Single:
+    return Single(const([2.0, -1.0], tracked()))
+
+
+def loss_of(model: Single) -> AnyTensor:
+    return (model.w.val() * 3.0).sum()
+
+
+NOT_THE_MODELS: dict[str, tuple[Any, Any, str]] = {
+    "an earlier value": (
+        lambda model: model.map(lambda _, param: param.replaced(param.val())),
+        lambda model: loss_of(model).backward(),
+        "another value of w, (2,) float64",
+    ),
+    "after a step": (
+        lambda model: optim.SgdConfig().init().step(0.1, model, loss_of(model).backward()),
+        lambda model: loss_of(model).backward(),
+        "another value of w, (2,) float64",
+    ),
+    "a fork": (
+        lambda model: model.fork(tracked()),
+        lambda model: loss_of(model).backward(),
+        "a parameter of another model, (2,) float64",
+    ),
+    "frozen": (
+        lambda model: model.no_grad(),
+        lambda model: loss_of(model).backward(),
+        "all of them are frozen",
+    ),
+    "plain": (
+        lambda model: model.valid(),
+        lambda model: loss_of(model).backward(),
+        "none of them is on an autodiff backend",
+    ),
+    "an input": (
+        lambda model: model,
+        lambda model: leaf([1.0], tracked()).sum().backward(),
+        "a tensor that is no Param, (1,) float64",
+    ),
+    "no parameters": (
+        lambda model: nn.Relu(),
+        lambda model: loss_of(model).backward(),
+        "no parameter of Relu has a gradient",
+    ),
+    "many": (
+        lambda model: model,
+        lambda model: sum_of([leaf([1.0], tracked()) for _ in range(9)]).backward(),
+        "gradients of 3 more",
+    ),
+    "none left": (lambda model: model, lambda model: emptied(model), "no gradients at all"),
+}
+
+
+def sum_of(tensors: list[AnyTensor]) -> AnyTensor:
+    return sum(tensors[1:], start=tensors[0])
+
+
+def emptied(model: Single) -> Any:
+    grads = loss_of(model).backward()
+    model.w.val().grad_remove(grads)
+    return grads
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize(
+    ("change", "backward", "says"),
+    [pytest.param(*case, id=name) for name, case in NOT_THE_MODELS.items()],
+)
+def test_a_step_that_would_change_nothing_names_whose_the_gradients_are(
+    change: Any, backward: Any, says: str, momentum: float
+) -> None:
+    model = a_model()
+    with pytest.raises(GraphError) as caught:
+        optim.SgdConfig(momentum).init().step(0.1, change(model), backward(model))
+    assert str(caught.value).startswith("Sgd.step\n  because no parameter of ")
+    assert says in str(caught.value)
+    assert "hint: " in str(caught.value)
+    assert "0x" not in str(caught.value)
+
+
+def test_gradients_of_more_than_the_model_are_no_fault() -> None:
+    """Two models in one loss, and one of them is stepped; an input is tracked, to look at its gradient."""
+    mine, other, x = a_model(), a_model(), leaf([1.0, 1.0], tracked())
+    grads = (mine.w.val() * other.w.val() * x).sum().backward()
+    trained = optim.SgdConfig().init().step(1.0, mine, grads)
+    assert trained.w.val().to_numpy().tolist() == [2.0 - 2.0, -1.0 + 1.0]
+
+
+def test_a_model_that_is_partly_elsewhere_is_stepped_where_it_can_be() -> None:
+    class Both(Module):
+        def __init__(self) -> None:
+            self.teacher = a_model().valid()
+            self.student = a_model()
+
+    model = Both()
+    grads = loss_of(model.student).backward()
+    assert [gradient is not None for gradient in grads.named(model).values()] == [False, True]
+    trained = optim.SgdConfig().init().step(1.0, model, grads)
+    assert trained.teacher.w is model.teacher.w
+    assert trained.student.w.val().to_numpy().tolist() == [-1.0, -4.0]
+
+
+def test_a_tracked_tensor_that_is_no_parameter_is_said_in_the_step_and_in_the_display() -> None:
+    model = Gated(tracked())
+    grads = model(const([1.0, 1.0], tracked())).sum().backward()
+    with pytest.raises(ConfigError, match=r"gates.left.0 is tracked and has a gradient, but it is no Param") as caught:
+        optim.SgdConfig().init().step(0.1, model, grads)
+    assert "Param.from_tensor(...)" in str(caught.value)
+    assert "gates.left.0: Tensor [2] float64, tracked, but no Param: training leaves it as it is" in repr(model)
+    model.gates = {"left": [const([3.0, 4.0], tracked())]}
+    grads = model(const([1.0, 1.0], tracked())).sum().backward()
+    assert optim.SgdConfig().init().step(1.0, model, grads).w.val().to_numpy().tolist() == [-2.0, -2.0]

@@ -38,7 +38,7 @@ class Node:
             a backward pass has used them up.
         shape, dtype: of the result, since the result itself is not kept.
         path: the module that the operation ran in.
-        is_parameter: whether it is the leaf of a `Param`.
+        is_parameter: whether it is the leaf of a `Param`; such a leaf has the parameter's ``identity`` too.
         number: counts all nodes in the order in which they are made. Parents are made before children, so a walk by
             falling number meets children first.
     """
@@ -97,11 +97,12 @@ class Node:
 class LeafNode(Node):
     """Where gradients end: a tensor made with ``require_grad()``. It can become that of a `Param`."""
 
-    __slots__ = ("is_parameter",)
+    __slots__ = ("identity", "is_parameter")
 
     def __init__(self, array: GraphArray, path: str) -> None:
         super().__init__(LEAF, (), [], array, path)
         self.is_parameter = False
+        self.identity: object = None
 
 
 class WatchedNode(Node):

@@ -73,6 +73,12 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
         """The same values as a constant."""
         return GraphArray(a.primitive)
 
+    @classmethod
+    def separate(cls, a: Any) -> GraphArray:
+        """The same values, cut off at every depth; a leaf becomes another leaf."""
+        twin = GraphArray(cls.inner.separate(a.primitive))
+        return cls.require_grad(twin) if cls.is_leaf(a) else twin
+
     @staticmethod
     def require_grad(a: Any) -> GraphArray:
         """A leaf with the same values. Raises GraphError for the result of a tracked operation."""
@@ -90,9 +96,10 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
 
     @classmethod
     def note(cls, a: Any, event: str, detail: Any = "") -> None:
-        """Passes it on, and remembers which leaves are parameters: the pictures tell them from tracked inputs."""
+        """Passes it on, and remembers which leaves are parameters: pictures and errors tell them from other leaves."""
         if event == "parameter" and a.is_tracked:
             a.node.is_parameter = True
+            a.node.identity = detail
         super().note(a, event, detail)
 
     backward = staticmethod(run_backward)

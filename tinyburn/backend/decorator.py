@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import copyreg
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -18,7 +20,28 @@ from .operations import OPERATIONS, Operation, called
 IB = TypeVar("IB", bound=Backend, covariant=True)
 
 
-class Decorator(Backend):
+class NamedByParts(type):
+    """The class of the decorators' classes.
+
+    ``Autodiff[NdArray]`` stands under no name in a module, so `pickle` takes it by its parts: the decorator, the backend
+    inside and the options, each by its own name.
+    """
+
+
+def _parts_of(cls: Any) -> Any:
+    if "_origin" not in vars(cls):
+        return cls.__qualname__  # written out in a module, as Autodiff is
+    return _from_parts, (cls._origin, cls.inner, *cls._options)
+
+
+def _from_parts(decorator: type[Decorator], inner: type[Backend], *options: type[Any]) -> type[Decorator]:
+    return decorator._class_for(inner, *options)
+
+
+copyreg.pickle(NamedByParts, _parts_of)
+
+
+class Decorator(Backend, metaclass=NamedByParts):
     """``Decorator[B]`` is a class, made on first use, so ``Traced[NdArray] is Traced[NdArray]``.
 
     A decorator says what it adds to an operation in `_wrap_operation`, and what it adds to a new primitive in
@@ -152,6 +175,12 @@ class Decorator(Backend):
     @classmethod
     def shares_buffer(cls, a: Any, b: Any) -> bool:
         return cls.inner.shares_buffer(a.primitive, b.primitive)
+
+    @classmethod
+    def separate(cls, a: Any) -> Any:
+        twin = copy.copy(a)
+        twin.primitive = cls.inner.separate(a.primitive)
+        return twin
 
     @classmethod
     def index_bounds(cls, a: Any) -> tuple[int, int] | None:

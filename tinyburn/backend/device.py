@@ -56,6 +56,13 @@ class Device(Generic[B]):
     def __deepcopy__(self, _: object) -> Device[B]:
         return self
 
+    def __reduce__(self) -> Any:
+        """By name: a pickle opens the device again, and its random numbers go on from where they stand now.
+
+        Loading it raises BackendUnavailable where there is no such device.
+        """
+        return _reopened, (self.backend, self.name, self.float_dtype, self.int_dtype, self.random_state())
+
     def __repr__(self) -> str:
         return f"{self.backend.__name__}({self.name})"
 
@@ -94,6 +101,13 @@ class Device(Generic[B]):
         raise BackendMismatch("limit_memory", reason, hint=hint)
 
 
+def _reopened(backend: Any, name: str, float_dtype: DType, int_dtype: DType, random_state: Any) -> Device[Any]:
+    """The device of a pickle."""
+    device: Device[Any] = backend.device(name, float_dtype=str(float_dtype), int_dtype=str(int_dtype))
+    device.set_random_state(random_state)
+    return device
+
+
 def check_count(asked: str, value: object) -> int:
     """A whole number of 0 or more, NumPy's own included. Raises ConfigError for anything else."""
     number = int(value) if isinstance(value, np.integer) else value
@@ -126,6 +140,10 @@ class DecoratedDevice(Device[B]):
         super().__init__(backend, inner.name, inner.float_dtype, inner.int_dtype)
         self.inner = inner
 
+    def __reduce__(self) -> Any:
+        """The inner device by name, and the decorator around it: a traced one begins a new log."""
+        return _wrapped, (self.backend, self.inner)
+
     @property
     def identity(self) -> Any:
         return self.inner
@@ -133,6 +151,12 @@ class DecoratedDevice(Device[B]):
     @property
     def description(self) -> str:
         return self.inner.description
+
+
+def _wrapped(backend: Any, inner: Device[Any]) -> Device[Any]:
+    """The decorated device of a pickle."""
+    device: Device[Any] = backend.wrap_device(inner)
+    return device
 
 
 def _asked_of_inner(name: str) -> Any:

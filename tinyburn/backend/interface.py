@@ -173,6 +173,11 @@ class Backend:
         """The primitive without what a decorator knows of it."""
         return a
 
+    @classmethod
+    def separate(cls, a: Array) -> Array:
+        """The same values in no graph, for a copy: a leaf becomes another leaf, any other result a constant."""
+        return a
+
     @staticmethod
     def note(a: Array, event: str, detail: Any = "") -> None:
         """What a floor above has done with a primitive. Only `Traced` listens; ``observed`` says whether anybody does.

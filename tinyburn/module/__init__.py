@@ -3,7 +3,7 @@
 from .config import Config
 from .initializer import Initializer
 from .module import Module
-from .param import Param
+from .param import Param, ParamId
 from .run import RunConfig
 
-__all__ = ["Config", "Initializer", "Module", "Param", "RunConfig"]
+__all__ = ["Config", "Initializer", "Module", "Param", "ParamId", "RunConfig"]

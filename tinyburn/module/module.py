@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -11,10 +12,13 @@ from tinyburn.backend.device import Device
 from tinyburn.base import foreign
 from tinyburn.base.errors import ConfigError, ForeignName
 from tinyburn.base.scope import enter, leave
+from tinyburn.base.shape import num_elements
+from tinyburn.tensor import Tensor
 
 from .param import Param
 
 AnyParam: TypeAlias = Param[Any, Any]
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Visitor: TypeAlias = Callable[[str, AnyParam], None]
 Mapper: TypeAlias = Callable[[str, AnyParam], AnyParam]
 M = TypeVar("M", bound="Module")
@@ -25,11 +29,20 @@ _caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
 class Module:
     """Assign parameters, modules, and lists or dicts of them in ``__init__``, and define ``forward``.
 
-    Nothing has to be registered: the attributes are the registry. A module is not changed in place; `map`, and what
-    is made of it, returns another one.
+    Nothing has to be registered: the attributes are the registry. A tensor that is an attribute is a constant of the
+    module, as a mask is: training leaves it alone, and it moves where the parameters move. A module is not changed in
+    place; `map`, and what is made of it, returns another one.
+
+    One parameter in two places is the same `Param` object in both. A copy, however it is made, is another parameter.
     """
 
     forward: Callable[..., Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__dict__.get("__slots__"):
+            reason = f"{cls.__name__} has __slots__, and a module's parts are found among its ordinary attributes"
+            raise ConfigError("class of a module", reason, hint="leave __slots__ out, and slots=True of a dataclass")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """``forward``, with this module's name on the path that errors, graphs and event logs show."""
@@ -55,29 +68,32 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module | AnyParam]]:
         """Each parameter and module directly in this one, by the name of its attribute; ``layers.0`` in a list."""
-        for name, value in vars(self).items():
-            yield from _children_of(name, value)
+        for name, part in _parts_of(self):
+            if not isinstance(part, Tensor):
+                yield name, part
 
     def named_params(self) -> Iterator[tuple[str, AnyParam]]:
         """Each parameter by its path, in the order of assignment. One that is shared comes once, at its first path."""
-        seen: dict[int, None] = {}
-        for path, param in _walk(self, ""):
-            if param.id not in seen:
-                seen[param.id] = None
+        seen: set[int] = set()
+        for path, param in _walk(self):
+            if isinstance(param, Param) and id(param) not in seen:
+                seen.add(id(param))
                 yield path, param
+
+    def named_tensors(self) -> Iterator[tuple[str, AnyTensor]]:
+        """Each tensor that is no parameter by its path, in the order of assignment: masks, positions, states."""
+        for path, tensor in _walk(self):
+            if isinstance(tensor, Tensor):
+                yield path, tensor
 
     def map(self: M, mapper: Mapper) -> M:
         """A module like this one, with ``mapper(path, param)`` in place of each parameter; what was shared stays so."""
-        paths = {param.id: path for path, param in reversed(list(_walk(self, "")))}
-        done: dict[int, AnyParam] = {}
+        paths = {id(part): path for path, part in reversed(list(_walk(self)))}
 
-        def replace(param: AnyParam) -> AnyParam:
-            if param.id not in done:
-                done[param.id] = _checked(mapper(paths[param.id], param), paths[param.id])
-            return done[param.id]
+        def mapped(param: AnyParam) -> AnyParam:
+            return _checked(mapper(paths[id(param)], param), paths[id(param)])
 
-        made: M = _copied(self, replace, {})
-        return made
+        return _Rebuilding(mapped).of(self)
 
     # What is made of it
 
@@ -86,66 +102,174 @@ class Module:
         for path, param in self.named_params():
             visitor(path, param)
 
-    def num_params(self) -> int:
-        """How many numbers training can change."""
-        sizes = [param.val().payload_bytes // param.val().dtype.bytes for _, param in self.named_params()]
+    def num_params(self, trainable: bool | None = None) -> int:
+        """How many numbers the parameters have: all, only what training changes (True), or only what is frozen."""
+        sizes = [
+            num_elements(param.val().shape)
+            for _, param in self.named_params()
+            if trainable is None or param.is_frozen is not trainable
+        ]
         return sum(sizes)
 
+    def freeze(self: M, *parts: str | Module | AnyParam) -> M:
+        """The model with some of its parameters frozen: constants for autodiff, that training leaves as they are.
+
+        Args:
+            parts: the path of a parameter or of a module, as in ``freeze("layers.0")``, or the part itself; by default
+                everything.
+
+        A frozen parameter is still the same one, so `unfreeze` continues where its training stopped. Raises ConfigError
+        for a part that the model does not have.
+        """
+        chosen = self._chosen("freeze", parts)
+        return self.map(lambda _, param: param.freeze() if id(param) in chosen else param)
+
+    def unfreeze(self: M, *parts: str | Module | AnyParam) -> M:
+        """The model with some of its parameters, by default all, for training to change again. See `freeze`."""
+        chosen = self._chosen("unfreeze", parts)
+        return self.map(lambda _, param: param.unfreeze() if id(param) in chosen else param)
+
+    def _chosen(self, asked: str, parts: tuple[str | Module | AnyParam, ...]) -> set[int]:
+        """The parameters in some parts of the model, by their `id()`."""
+        places = [(path, param) for path, param in _walk(self) if isinstance(param, Param)]
+        chosen = set() if parts else {id(param) for _, param in places}
+        for part in parts:
+            if isinstance(part, str):
+                inside = {id(param) for path, param in places if f"{path}.".startswith(f"{part}.")}
+            else:
+                mine = {id(param) for _, param in places}
+                inside = mine & ({id(part)} if isinstance(part, Param) else {id(p) for _, p in part.named_params()})
+            if not inside:
+                name = part if isinstance(part, str) else type(part).__name__
+                reason = f"no parameter of {type(self).__name__} is in {name!r}"
+                raise ConfigError(asked, reason, hint=f"its parameters are {', '.join(path for path, _ in places)}")
+            chosen |= inside
+        return chosen
+
+    # Copies. Each parameter of a copy is another one, and frozen if its original is.
+
     def to_device(self: M, device: Device[Any]) -> M:
-        """The parameters on another device; those already there stay as they are."""
-        return self.map(lambda _, param: param if param.val().device == device else _moved(param, device))
+        """The parameters and constants on another device; those already there stay as they are."""
+
+        def is_there(tensor: AnyTensor) -> bool:
+            return tensor.device == device
+
+        return _Rebuilding(
+            lambda param: param if is_there(param.val()) else param.fork(device),
+            lambda tensor: tensor if is_there(tensor) else _moved(tensor, device),
+        ).of(self)
 
     def fork(self: M, device: Device[Any]) -> M:
         """A copy on a device that trains on its own: each parameter becomes a new leaf there."""
-        return self.map(lambda _, param: _moved(param, device))
+        return _Rebuilding(lambda param: param.fork(device), lambda tensor: _moved(tensor, device)).of(self)
 
     def valid(self: M) -> M:
-        """The model on the backend inside autodiff: what to evaluate and to deploy with."""
-        return self.map(lambda _, param: param.inner())
+        """A copy on the backend inside autodiff: what to evaluate and to deploy with."""
+        return _Rebuilding(lambda param: param.inner(), _without_graph).of(self)
 
     def no_grad(self: M) -> M:
-        """The model with its parameters as constants. Only this copy: there is no global switch to forget."""
-        return self.map(lambda _, param: param.untracked())
+        """A copy with all of its parameters frozen. Only this copy: there is no global switch to forget."""
+        return _Rebuilding(
+            lambda param: param.fork(param.val().device).freeze(), lambda tensor: copy.deepcopy(tensor.detach())
+        ).of(self)
 
     def __repr__(self) -> str:
-        return "\n".join(_lines(self, type(self).__name__, ""))
+        return "\n".join(_lines(self, type(self).__name__, "", "", {}))
 
 
-def _children_of(name: str, value: Any) -> Iterator[tuple[str, Module | AnyParam]]:
-    if isinstance(value, Module | Param):
+Part: TypeAlias = "Module | AnyParam | AnyTensor"
+
+
+def _parts_of(module: Module) -> Iterator[tuple[str, Part]]:
+    """Each parameter, tensor and module directly in a module, also in its lists, dicts and dataclasses."""
+    for name, value in vars(module).items():
+        yield from _parts_in(name, value)
+
+
+def _parts_in(name: str, value: Any) -> Iterator[tuple[str, Part]]:
+    if isinstance(value, Module | Param | Tensor):
         yield name, value
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from _children_of(f"{name}.{index}", item)
+            yield from _parts_in(f"{name}.{index}", item)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _children_of(f"{name}.{key}", item)
+            yield from _parts_in(f"{name}.{key}", item)
+    elif _is_record(value):
+        for field in dataclasses.fields(value):
+            yield from _parts_in(f"{name}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, set | frozenset) and any(isinstance(item, Module | Param | Tensor) for item in value):
+        reason = "a set has no order, so its parts have no names"
+        raise ConfigError(f"a module's attribute {name}", reason, hint="use a list or a dict")
 
 
-def _walk(module: Module, prefix: str) -> Iterator[tuple[str, AnyParam]]:
-    """Every parameter with its path, a shared one at each of its places."""
-    for name, child in module.named_children():
-        if isinstance(child, Module):
-            yield from _walk(child, f"{prefix}{name}.")
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _walk(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every parameter and tensor with its path, a shared one at each of its places."""
+    for name, part in _parts_of(module):
+        if not isinstance(part, Module):
+            yield prefix + name, part
+        elif part is module or any(part is outer for outer in above):
+            raise ConfigError(prefix + name, "the module is inside itself, so it has no end", hint="keep it outside")
         else:
-            yield prefix + name, child
+            yield from _walk(part, f"{prefix}{name}.", (*above, module))
 
 
-def _copied(value: Any, replace: Callable[[AnyParam], AnyParam], made: dict[Module, Module]) -> Any:
-    """A copy of a module, or of a container of modules, with every parameter replaced; a shared module stays shared."""
-    if isinstance(value, Param):
-        return replace(value)
-    if isinstance(value, Module):
-        if value not in made:
-            made[value] = twin = copy.copy(value)
-            vars(twin).update({name: _copied(item, replace, made) for name, item in vars(value).items()})
-        return made[value]
-    if isinstance(value, list | tuple):
-        items = [_copied(item, replace, made) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, dict):
-        return type(value)((key, _copied(item, replace, made)) for key, item in value.items())
-    return value
+class _Rebuilding:
+    """A copy of a module with every parameter and tensor replaced; what is one object in two places stays so.
+
+    It is a class and not a function inside a function, which would be a cycle: what it holds goes right after its use.
+    """
+
+    def __init__(
+        self,
+        of_param: Callable[[AnyParam], AnyParam],
+        of_tensor: Callable[[AnyTensor], AnyTensor] = lambda tensor: tensor,
+    ) -> None:
+        self._of_param = of_param
+        self._of_tensor = of_tensor
+        self._made: dict[int, Any] = {}
+
+    def of(self, module: M) -> M:
+        """The copy."""
+        for _ in _walk(module):  # raises for what has no path: nothing may be left out without a word
+            pass
+        made: M = self._rebuilt(module)
+        return made
+
+    def _rebuilt(self, value: Any) -> Any:
+        if id(value) in self._made:
+            return self._made[id(value)]
+        if isinstance(value, Param):
+            made: Any = self._of_param(value)
+        elif isinstance(value, Tensor):
+            made = self._of_tensor(value)
+        elif isinstance(value, tuple):
+            items = [self._rebuilt(item) for item in value]
+            made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        elif isinstance(value, Module | list | dict) or _is_record(value):
+            made = self._made[id(value)] = copy.copy(value)
+            self._fill(made, value)
+        else:
+            return value
+        self._made[id(value)] = made
+        return made
+
+    def _fill(self, twin: Any, value: Any) -> None:
+        """Puts the rebuilt parts of a module or container into its copy."""
+        if isinstance(value, Module):
+            vars(twin).update({name: self._rebuilt(item) for name, item in vars(value).items()})
+        elif isinstance(value, list):
+            twin[:] = [self._rebuilt(item) for item in value]
+        elif isinstance(value, dict):
+            twin.update({key: self._rebuilt(item) for key, item in value.items()})
+        else:
+            for field in dataclasses.fields(value):
+                rebuilt = self._rebuilt(getattr(value, field.name))
+                object.__setattr__(twin, field.name, rebuilt)  # also in a frozen one
 
 
 def _checked(made: object, path: str) -> AnyParam:
@@ -155,8 +279,14 @@ def _checked(made: object, path: str) -> AnyParam:
     raise ConfigError("map", reason, hint="return the parameter itself to leave it as it is")
 
 
-def _moved(param: AnyParam, device: Device[Any]) -> AnyParam:
-    return param.replaced(param.val().detach().to_device(device))
+def _moved(tensor: AnyTensor, device: Device[Any]) -> AnyTensor:
+    """A constant, or a leaf of its own if the tensor is a leaf, on another device."""
+    values: AnyTensor = copy.deepcopy(tensor.detach()).to_device(device)
+    return values.require_grad() if tensor.is_require_grad and device.backend.is_autodiff else values
+
+
+def _without_graph(tensor: AnyTensor) -> AnyTensor:
+    return tensor.inner() if tensor.backend.is_autodiff else tensor
 
 
 def _name_in(caller: Module | None, module: Module) -> str:
@@ -171,19 +301,37 @@ def _name_in(caller: Module | None, module: Module) -> str:
 # How a module prints: Burn's layout, a line for each part, and the count of parameters at the end of every brace
 
 
-def _lines(module: Module, title: str, indent: str) -> list[str]:
+def _lines(module: Module, title: str, indent: str, path: str, shown: dict[int, str]) -> list[str]:
+    """``shown`` has the path of every part that is above: a part that comes again is named by it."""
     lines = [f"{indent}{title} {{"]
     inside = indent + "  "
     for name, value in vars(module).items():
         if isinstance(value, bool | int | float | str):
             lines.append(f"{inside}{name}: {value}")
-    for name, child in module.named_children():
-        lines += _child_lines(name, child, inside)
-    return [*lines, f"{inside}params: {module.num_params()}", f"{indent}}}"]
+    for name, part in _parts_of(module):
+        lines += _part_lines(name, part, inside, path + name, shown)
+    return [*lines, f"{inside}params: {_count(module)}", f"{indent}}}"]
 
 
-def _child_lines(name: str, child: Any, indent: str) -> list[str]:
-    if isinstance(child, Param):
-        tensor = child.val()
-        return [f"{indent}{name}: Param {list(tensor.shape)} {tensor.dtype}"]
-    return _lines(child, f"{name}: {type(child).__name__}", indent)
+def _part_lines(name: str, part: Part, indent: str, path: str, shown: dict[int, str]) -> list[str]:
+    title = f"{name}: {type(part).__name__}"
+    first = shown.setdefault(id(part), path)
+    if isinstance(part, Module):
+        return (
+            [f"{indent}{title}, shared with {first}"]
+            if first != path
+            else _lines(part, title, indent, f"{path}.", shown)
+        )
+    tensor = part.val() if isinstance(part, Param) else part
+    notes = [f"shared with {first}"] if first != path else []
+    if isinstance(part, Param):
+        notes += ["frozen"] if part.is_frozen else []
+    elif part.is_require_grad:
+        notes.append("tracked, but no Param: training leaves it as it is")
+    return [", ".join([f"{indent}{title} {list(tensor.shape)} {tensor.dtype}", *notes])]
+
+
+def _count(module: Module) -> str:
+    frozen = module.num_params(trainable=False)
+    counts = f" ({module.num_params(trainable=True)} trainable, {frozen} frozen)" if frozen else ""
+    return f"{module.num_params()}{counts}"

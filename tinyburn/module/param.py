@@ -1,12 +1,14 @@
-"""A parameter: a tensor that training changes."""
+"""A parameter: a tensor that training changes, who it is, and whether it is frozen."""
 
 from __future__ import annotations
 
+import copy
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.base import foreign
 from tinyburn.tensor import Tensor
@@ -18,18 +20,42 @@ D = TypeVar("D", default=Any)
 _numbers = count()
 
 
+class ParamId:
+    """Who a parameter is, while training replaces its value. An optimizer keeps its state by it.
+
+    It is an object and not a mere number so that what is copied or pickled in one go stays together: the parameters
+    of a copied model, and the state that a copied optimizer has for them. Each copy gets a number of its own.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+
+    def __reduce__(self) -> Any:
+        return ParamId, ()
+
+    def __repr__(self) -> str:
+        return f"ParamId({self.number})"
+
+
 class Param(Generic[B, D]):
     """Holds a tensor, and an id that stays the same while training replaces the tensor.
 
+    A copy, however it is made, is another parameter: with an id of its own, and on autodiff with a leaf of its own.
+    Whether a parameter is frozen goes along with every copy.
+
     Attributes:
-        id: a number that no other parameter of this process has; an optimizer keeps its state by it.
+        id: no other parameter of this process has it; an optimizer keeps its state by it.
+        is_frozen: whether it is a constant for autodiff, so that training leaves it as it is.
     """
 
-    __slots__ = ("_tensor", "id")
+    __slots__ = ("_tensor", "id", "is_frozen")
 
-    def __init__(self, tensor: Tensor[B, D], number: int | None = None) -> None:
+    def __init__(self, tensor: Tensor[B, D], identity: ParamId | None = None, is_frozen: bool = False) -> None:
         self._tensor = tensor
-        self.id = next(_numbers) if number is None else number
+        self.id = ParamId() if identity is None else identity
+        self.is_frozen = is_frozen
 
     @staticmethod
     def from_tensor(tensor: Tensor[B, D]) -> Param[B, D]:
@@ -37,28 +63,40 @@ class Param(Generic[B, D]):
 
         Raises DTypeMismatch for an Int or Bool tensor, and GraphError for the result of tracked operations.
         """
-        return Param(_as_parameter(tensor))
+        return _parameter(tensor, ParamId(), is_frozen=False)
 
     def val(self) -> Tensor[B, D]:
         """The tensor."""
         return self._tensor
 
     def replaced(self, tensor: Tensor[Any, D]) -> Param[Any, D]:
-        """The same parameter with another value."""
-        return Param(_as_parameter(tensor), self.id)
+        """The same parameter with another value; frozen if it was."""
+        return _parameter(tensor, self.id, self.is_frozen)
 
-    def untracked(self) -> Param[B, D]:
+    def freeze(self) -> Param[B, D]:
         """The same parameter as a constant for autodiff."""
-        return Param(self._tensor.detach(), self.id)
+        return self if self.is_frozen else _parameter(self._tensor.detach(), self.id, is_frozen=True)
+
+    def unfreeze(self) -> Param[B, D]:
+        """The same parameter, for training to change again."""
+        return _parameter(self._tensor, self.id, is_frozen=False) if self.is_frozen else self
+
+    def fork(self, device: Device[Any]) -> Param[Any, D]:
+        """A parameter of its own with the same values, on a device."""
+        values: Any = copy.deepcopy(self._tensor.detach())
+        return _parameter(values.to_device(device), ParamId(), self.is_frozen)
 
     def inner(self) -> Param[Any, D]:
-        """The same parameter on the backend inside autodiff."""
+        """A parameter of its own with the same values, on the backend inside autodiff."""
         tensor: Any = self._tensor
-        return Param(tensor.inner(), self.id)
+        return Param(tensor.inner(), ParamId(), self.is_frozen)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Param[B, D]:
-        """A parameter of its own, with the same values: training one of the two leaves the other as it is."""
-        return Param.from_tensor(self._tensor.detach())
+    def __copy__(self) -> Param[B, D]:
+        return copy.deepcopy(self)
+
+    def __reduce__(self) -> Any:
+        """What a deep copy and a pickle are made from."""
+        return _parameter, (self._tensor.detach(), self.id, self.is_frozen)
 
     if not TYPE_CHECKING:
 
@@ -67,13 +105,17 @@ class Param(Generic[B, D]):
             raise foreign.missing("param", "a parameter", name)
 
     def __repr__(self) -> str:
-        return f"Param({self._tensor.shape}, {self._tensor.dtype})"
+        return f"Param({self._tensor.shape}, {self._tensor.dtype}{', frozen' if self.is_frozen else ''})"
 
 
-def _as_parameter(tensor: Any) -> Any:
-    if tensor.primitive.dtype.kind != "f":
+def _parameter(tensor: Tensor[B, D], identity: ParamId, is_frozen: bool) -> Param[B, D]:
+    """A parameter whose tensor is a leaf of the graph, that no other parameter has; or a constant if it is frozen."""
+    primitive: Any = tensor.primitive
+    if primitive.dtype.kind != "f":
         raise reject_dtype("Param.from_tensor", tensor, "float")
     if tensor.backend.is_autodiff:
-        tensor = tensor.require_grad()
-    tensor.backend.note(tensor.primitive, "parameter")
-    return tensor
+        belongs_to_another = primitive.is_tracked and primitive.node.is_parameter
+        leaf = (tensor.detach() if belongs_to_another else tensor).require_grad()
+        tensor = leaf.detach() if is_frozen else leaf
+    tensor.backend.note(tensor.primitive, "parameter", identity)
+    return Param(tensor, identity, is_frozen)

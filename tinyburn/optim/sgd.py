@@ -7,8 +7,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.autodiff import Gradients
 from tinyburn.base.errors import ConfigError
-from tinyburn.module import Config, Module, Param
+from tinyburn.module import Config, Module, Param, ParamId
 from tinyburn.tensor import Tensor
+
+from .checks import check_gradients
 
 M = TypeVar("M", bound=Module)
 AnyTensor: TypeAlias = Tensor[Any, Any]
@@ -41,20 +43,26 @@ class Sgd:
 
     def __init__(self, config: SgdConfig) -> None:
         self.config = config
-        self._velocities: dict[int, AnyTensor] = {}
+        self._velocities: dict[ParamId, AnyTensor] = {}
 
     def step(self, lr: float, model: M, grads: Gradients[Any]) -> M:
-        """The model one step of length ``lr`` down the gradient. A parameter without a gradient stays as it is."""
+        """The model one step of length ``lr`` down the gradient. A parameter without a gradient stays as it is.
+
+        Raises GraphError if no parameter has a gradient, and ConfigError for a bad learning rate, for a tracked tensor
+        of the model that is no `Param`, and if the momentum is that of another model.
+        """
         if not lr >= 0:
             raise ConfigError("Sgd.step", f"the learning rate is {lr}, and must be 0 or more")
-        if not isinstance(grads, Gradients):
-            reason = f"{type(grads).__name__} holds no gradients"
-            raise ConfigError("Sgd.step", reason, hint="hand it what loss.backward() returns")
+        check_gradients("Sgd.step", model, grads)
+        if self._velocities and not any(param.id in self._velocities for _, param in model.named_params()):
+            reason = f"its momentum is that of other parameters than those of this {type(model).__name__}"
+            hint = "make an optimizer for each model; copy both in one go, as in copy.deepcopy((model, optimizer))"
+            raise ConfigError("Sgd.step", reason, hint=hint)
         return model.map(lambda _, param: self._updated(lr, param, grads))
 
     def _updated(self, lr: float, param: Param[Any, Any], grads: Gradients[Any]) -> Param[Any, Any]:
         tensor = param.val()
-        gradient = grads.get(tensor)
+        gradient = grads.get(tensor) if grads.reaches(tensor) else None
         if gradient is None:
             return param
         tensor.backend.note(tensor.primitive, "phase", "update")
@@ -65,14 +73,14 @@ class Sgd:
         finally:
             tensor.backend.note(tensor.primitive, "phase", "forward")
 
-    def _direction(self, number: int, value: AnyTensor, gradient: AnyTensor) -> AnyTensor:
+    def _direction(self, identity: ParamId, value: AnyTensor, gradient: AnyTensor) -> AnyTensor:
         """The gradient, with decay and momentum. With velocity v and momentum m, v becomes m * v + gradient."""
         if self.config.weight_decay:
             gradient = gradient + value * self.config.weight_decay
         if not self.config.momentum:
             return gradient
-        earlier = self._velocities.get(number)
+        earlier = self._velocities.get(identity)
         velocity = gradient if earlier is None else earlier * self.config.momentum + gradient
         velocity.backend.note(velocity.primitive, "optimizer")
-        self._velocities[number] = velocity
+        self._velocities[identity] = velocity
         return velocity

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.errors import BackendMismatch, GraphError
 from tinyburn.base.text import table
 
 from .checks import check_tensor
@@ -32,6 +33,10 @@ class Gradients(Generic[IB]):
         """The gradient of one leaf; None if it was not tracked, or the root does not depend on it."""
         return self._leaves.get(_node_of(tensor))
 
+    def reaches(self, tensor: Tensor[Any, Any, Any]) -> bool:
+        """Whether a gradient of this tensor is here. It may be of any backend."""
+        return tensor.backend.is_autodiff and _node_of(tensor) in self._leaves
+
     def remove(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
         """Like `get`, and forgets it."""
         return self._leaves.pop(_node_of(tensor), None)
@@ -40,9 +45,14 @@ class Gradients(Generic[IB]):
         """The gradient of a leaf's node, for the pictures."""
         return self._leaves.get(node)
 
+    def nodes(self) -> list[Any]:
+        """The nodes of the leaves, in the order in which their gradients were finished."""
+        return list(self._leaves)
+
     def named(self, model: Any) -> dict[str, Tensor[IB, Any, Any] | None]:
         """Every parameter of a model by its path, with its gradient or None."""
-        return {path: self.get(param.val()) for path, param in model.named_params()}
+        params = [(path, param.val()) for path, param in model.named_params()]
+        return {path: self.get(tensor) if self.reaches(tensor) else None for path, tensor in params}
 
     def tensors(self) -> list[Tensor[IB, Any, Any]]:
         """Every gradient, in the order in which they were finished."""
@@ -50,6 +60,17 @@ class Gradients(Generic[IB]):
 
     def __len__(self) -> int:
         return len(self._leaves)
+
+    def __copy__(self) -> Gradients[IB]:
+        return Gradients(self._leaves.copy(), self.flow)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Gradients[IB]:
+        """Gradients of the same leaves: they can be taken out of one without a loss for the other."""
+        return Gradients({node: copy.deepcopy(gradient) for node, gradient in self._leaves.items()}, self.flow)
+
+    def __reduce__(self) -> Any:
+        reason = "gradients are known by the leaves of a graph, and a graph is of one process"
+        raise GraphError("pickle", reason, hint="send grads.named(model): each gradient by the path of its parameter")
 
     def __repr__(self) -> str:
         """A table of the leaves in the order in which their gradients were finished."""

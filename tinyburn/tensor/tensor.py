@@ -12,8 +12,9 @@ from tinyburn.backend.decorator import Differentiable
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.base import foreign
-from tinyburn.base.dtype import Bool, Float, Int
+from tinyburn.base.dtype import Bool, DType, Float, Int
 from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ForeignCall, ShapeError
+from tinyburn.base.shape import Shape
 
 from . import checks
 from .base import B, D, K
@@ -142,6 +143,18 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         data = self.into_data()
         return cast("Tensor[B2, D, K]", Tensor._around(device.backend.from_numpy(data.values, device), device))
 
+    def __copy__(self) -> Tensor[B, D, K]:
+        return self._new(self.primitive)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Tensor[B, D, K]:
+        """A constant, or a leaf of its own if this is a leaf. Values never change, so the two share a buffer."""
+        return self._new(self.backend.separate(self.primitive))
+
+    def __reduce__(self) -> Any:
+        """The values, and the device by name: a pickle makes a constant of them, or a leaf if this is a leaf."""
+        values = self.into_data().values if self.backend.has_values else None
+        return _restored, (values, self.shape, self.dtype, self.device, self.is_require_grad)
+
     # Autodiff. These need a backend that is wrapped: Autodiff[...]
 
     def require_grad(self) -> Tensor[B, D, K]:
@@ -235,6 +248,18 @@ def _checked(op: str, value: Gradients[IB]) -> Gradients[IB]:
         reason = f"{type(value).__name__} holds no gradients"
         raise DTypeMismatch(op, reason, hint="hand it what backward() returns")
     return value
+
+
+def _restored(
+    values: np.ndarray[Any, Any] | None, shape: Shape, dtype: DType, device: Device[Any], is_leaf: bool
+) -> Tensor[Any, Any, Any]:
+    """The tensor of a pickle; ``values`` is None for a backend that keeps shapes only."""
+    if values is None:
+        primitive = device.backend.full(shape, 0, dtype, device)
+    else:
+        primitive = device.backend.from_numpy(TensorData.from_values(values).values, device)
+    tensor = Tensor._around(primitive, device)
+    return tensor.require_grad() if is_leaf else tensor
 
 
 if not TYPE_CHECKING:  # a call in the way of NumPy or PyTorch, such as x.sum(0), is told ours

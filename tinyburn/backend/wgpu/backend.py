@@ -24,7 +24,6 @@ from .commands import Kernel
 from .elementwise import COMPUTED, compute, copied, elementwise, plain_kernel
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
 from .matmul import choose_tiling, matmul, matmul_kernel
-from .pool import PICKLE_HINT
 from .random import draw_into, random_kernel
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
 
@@ -70,9 +69,6 @@ class WgpuDevice(Device["Wgpu"]):
 
     def set_random_state(self, state: Any) -> None:
         self.seed_and_draws = state
-
-    def __reduce__(self) -> Any:
-        raise BackendMismatch("pickle", "a GPU cannot be put into a file", hint=PICKLE_HINT)
 
     def sync(self) -> None:
         self.gpu.commands.wait()

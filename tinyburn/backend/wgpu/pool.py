@@ -25,8 +25,6 @@ ROUNDING = 256
 SHELF_BYTES = 1 << 30
 """If more than this lies on the shelves, they are cleared before a new buffer is made: sizes can be ever new."""
 
-PICKLE_HINT = "save tensor.to_numpy(), and make the tensor again with Tensor.from_data"
-
 
 class Block:
     """A buffer in use. It goes back to its pool with the last tensor that looks into it.
@@ -49,7 +47,7 @@ class Block:
 
     def __reduce__(self) -> Any:
         reason = "a buffer of a GPU is of no use in another process"
-        raise BackendMismatch("pickle", reason, hint=PICKLE_HINT)
+        raise BackendMismatch("pickle", reason, hint="pickle the tensor: it takes its values along")
 
 
 class Ticket(weakref.ref[Block]):

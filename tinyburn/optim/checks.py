@@ -1,0 +1,76 @@
+"""What every optimizer asks before it steps: whether the gradients are those of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinyburn.autodiff import Gradients, Node
+from tinyburn.base.errors import ConfigError, GraphError
+from tinyburn.module import Module, ParamId
+
+MOST_NAMED = 6
+"""How many gradients an error names."""
+
+
+def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> None:
+    """Returns if at least one parameter has a gradient, and nothing that has one would be left behind in silence.
+
+    Raises:
+        ConfigError: ``grads`` are no gradients; a tracked tensor of the model has one, but is no `Param`; or two
+            values of one parameter have one each.
+        GraphError: no parameter has a gradient. It names what the gradients belong to.
+    """
+    if not isinstance(grads, Gradients):
+        reason = f"{type(grads).__name__} holds no gradients"
+        raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")
+    _check_tensors(asked, model, grads)
+    reached: dict[ParamId, str] = {}
+    for path, param in model.named_params():
+        if grads.reaches(param.val()):
+            if param.id in reached:
+                reason = f"{reached[param.id]} and {path} are two values of one parameter, and each has a gradient"
+                hint = "make the second one with fork(device), or with copy.copy(param) inside a map: both make copies"
+                raise ConfigError(asked, reason, hint=hint)
+            reached[param.id] = path
+    if not reached:
+        raise _nothing_reached(asked, model, grads)
+
+
+def _check_tensors(asked: str, model: Module, grads: Gradients[Any]) -> None:
+    names = [path for path, x in model.named_tensors() if grads.reaches(x)]
+    if names:
+        reasons = [f"{name} is tracked and has a gradient, but it is no Param, so no step changes it" for name in names]
+        hint = "write Param.from_tensor(...) around it to train it, or keep it as a constant, without require_grad()"
+        raise ConfigError(asked, reasons, hint=hint)
+
+
+def _nothing_reached(asked: str, model: Module, grads: Gradients[Any]) -> GraphError:
+    paths = {param.id: path for path, param in model.named_params()}
+    reasons = [f"no parameter of {type(model).__name__} has a gradient here, so the step would change nothing"]
+    params = [param for _, param in model.named_params()]
+    if params and all(param.is_frozen for param in params):
+        reasons.append("all of them are frozen")
+    if params and not any(param.val().backend.is_autodiff for param in params):
+        reasons.append("none of them is on an autodiff backend")
+    nodes = grads.nodes()
+    reasons += [f"there is a gradient of {_owner(node, paths)}" for node in nodes[:MOST_NAMED]]
+    if len(nodes) > MOST_NAMED:
+        reasons.append(f"there are gradients of {len(nodes) - MOST_NAMED} more")
+    if not nodes:
+        reasons.append("there are no gradients at all")
+    if any(node.identity in paths for node in nodes):
+        hint = "compute the loss and its gradients anew with this model: each step needs gradients of its own"
+    else:
+        hint = (
+            "hand it the model that the loss was computed with; fork() and every other copy has parameters of its own"
+        )
+    return GraphError(asked, reasons, hint=hint)
+
+
+def _owner(node: Any, paths: dict[ParamId, str]) -> str:
+    """What a leaf is, seen from a model whose parameters have these paths."""
+    leaf: Node = node
+    kind = f"{leaf.shape} {leaf.dtype.name}"
+    if node.identity in paths:
+        return f"another value of {paths[node.identity]}, {kind}"
+    return f"a parameter of another model, {kind}" if leaf.is_parameter else f"a tensor that is no Param, {kind}"
