@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.base.errors import ConfigError
@@ -17,8 +17,22 @@ AnyParam: TypeAlias = Param[Any, Any]
 Visitor: TypeAlias = Callable[[str, AnyParam], None]
 Mapper: TypeAlias = Callable[[str, AnyParam], AnyParam]
 M = TypeVar("M", bound="Module")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", covariant=True)
 
 _caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
+
+
+class _HasForward(Protocol[F_co]):
+    @property
+    def forward(self) -> F_co: ...
+
+
+class _CalledAsForward:
+    """What a type checker is told of ``model(x)``: it takes and gives what the model's ``forward`` does."""
+
+    def __get__(self, model: _HasForward[F], owner: object = None) -> F:
+        return model.forward
 
 
 class Module:
@@ -30,16 +44,20 @@ class Module:
 
     forward: Callable[..., Any]
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """``forward``, with this module's name on the path that errors, graphs and event logs show."""
-        caller = _caller.get()
-        path = enter(_name_in(caller, self))
-        running = _caller.set(self)
-        try:
-            return self.forward(*args, **options)
-        finally:
-            _caller.reset(running)
-            leave(path)
+    if TYPE_CHECKING:
+        __call__ = _CalledAsForward()
+    else:
+
+        def __call__(self, *args: Any, **options: Any) -> Any:
+            """``forward``, with this module's name on the path that errors, graphs and event logs show."""
+            caller = _caller.get()
+            path = enter(_name_in(caller, self))
+            running = _caller.set(self)
+            try:
+                return self.forward(*args, **options)
+            finally:
+                _caller.reset(running)
+                leave(path)
 
     # The one walk
 

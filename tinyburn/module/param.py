@@ -13,6 +13,8 @@ from tinyburn.tensor.checks import reject_dtype
 
 B = TypeVar("B", bound=Backend)
 D = TypeVar("D", default=Any)
+TB = TypeVar("TB", bound=Backend)  # of the tensor that a static method is handed
+TD = TypeVar("TD")
 
 _numbers = count()
 
@@ -31,7 +33,7 @@ class Param(Generic[B, D]):
         self.id = next(_numbers) if number is None else number
 
     @staticmethod
-    def from_tensor(tensor: Tensor[B, D]) -> Param[B, D]:
+    def from_tensor(tensor: Tensor[TB, TD]) -> Param[TB, TD]:
         """A new parameter. On an autodiff backend it is tracked; in the event log its buffer is a parameter's.
 
         Raises DTypeMismatch for an Int or Bool tensor, and GraphError for the result of tracked operations.
