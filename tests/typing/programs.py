@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 
 from tinyburn import (
-    Autodiff, Backend, D1, D2, Device, Distribution, DType, Meta, Module, NdArray, Param, RunConfig, Tensor, Traced,
-    activation, nn, optim,
+    Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig, Tensor,
+    Traced, activation, nn, optim,
 )
 
 plain = NdArray.device()
@@ -283,6 +283,9 @@ WRONG = {
         "normalized(w) + normalized(matrix)", "arg-type", "reportOperatorIssue", "BackendMismatch"
     ),
     "functions: their kinds": Wrong("normalized(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "modules: an initializer on another backend": Wrong(
+        "x + Initializer.Ones.init((16, 4), plain).val()", "arg-type", "reportOperatorIssue", "BackendMismatch"
+    ),
     "modules: a layer on another backend": Wrong("layer(matrix)", "arg-type", "reportArgumentType", "BackendMismatch"),
     "modules: a layer of a vector": Wrong(
         "layer(Tensor.ones((4,), tracked))", "type-var", "reportArgumentType", "ShapeError"
@@ -390,9 +393,12 @@ RIGHT = {
     "kinds: select": Right("matrix.select(0, labels)", "Tensor[NdArray, D2, Float]"),
     "kinds: mask_where": Right("vector.mask_where(truths, vector * 2.0)", "Tensor[NdArray, D1, Float]"),
     "kinds: activations": Right("activation.softmax(activation.relu(matrix), 1)", "Tensor[NdArray, D2, Float]"),
-    "backends: the course's device": Right("Autodiff[NdArray].device()", "Device[Autodiff[NdArray]]"),
-    "backends: a traced device": Right("Autodiff[Traced[NdArray]].device()", "Device[Autodiff[Traced[NdArray]]]"),
+    "backends: the course's device": Right("Autodiff[NdArray].device()", "DecoratedDevice[Autodiff[NdArray]]"),
+    "backends: a traced device": Right(
+        "Autodiff[Traced[NdArray]].device()", "DecoratedDevice[Autodiff[Traced[NdArray]]]"
+    ),
     "backends: from a configuration": Right("RunConfig().init()", "Device[Any]"),
+    "backends: the device inside": Right("matrix + Tensor.ones((16, 4), tracked.inner)", "Tensor[NdArray, D2, Float]"),
     "backends: to_device": Right("matrix.to_device(meta)", "Tensor[Meta, D2, Float]"),
     "backends: from_inner": Right(
         "Tensor.from_inner(matrix, tracked) * w.mean().unsqueeze()", "Tensor[Autodiff[NdArray], D2, Float]"
@@ -426,6 +432,8 @@ RIGHT = {
         "optim.SgdConfig().init().step(0.1, layer, mse(layer(x), layer(x).detach()).backward())",
         "Linear[Autodiff[NdArray]]",
     ),
+    "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
+    "modules: an initializer": Right("Initializer.Zeros.init((2,), tracked)", "Param[Autodiff[NdArray], Any]"),
     "modules: a parameter": Right("Param.from_tensor(vector)", "Param[NdArray, D1]"),
     "functions: of any backend and rank": Right(
         "normalized(matrix) + normalized(normalized(matrix))", "Tensor[NdArray, D2, Float]"

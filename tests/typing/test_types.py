@@ -5,15 +5,20 @@ All programs of `programs.py` stand in one file, each in a function of its own, 
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import Parameter
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tinyburn import NdArray, Tensor
 
 from .programs import PREAMBLE, RIGHT, WRONG
 
@@ -156,3 +161,17 @@ def test_the_readme_shows_three_wrong_programs_that_both_checkers_refuse() -> No
     shown = [wrong for wrong in WRONG.values() if f"\n{wrong.code}  #" in README]
     assert len(shown) == 3
     assert all(wrong.mypy and wrong.pyright and wrong.raises for wrong in shown)
+
+
+MAKERS = ("from_data", "zeros", "ones", "empty", "full", "random", "arange", "eye", "from_inner")
+
+
+@pytest.mark.parametrize("of", [Tensor, Tensor[NdArray, 2]], ids=["Tensor", "Tensor[NdArray, 2]"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_editor_shows_the_name_the_arguments_and_what_it_does(name: str, of: Any) -> None:
+    maker = getattr(of, name)
+    parameters = inspect.signature(maker).parameters
+    assert "device" in parameters
+    assert not {parameter.kind for parameter in parameters.values()} & {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+    assert maker.__name__ == name
+    assert maker.__doc__.strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -105,6 +105,15 @@ class Decorator(Backend):
         raise NotImplementedError
 
     # Devices
+
+    if TYPE_CHECKING:  # the same as of every backend; for a checker, this device has an ``inner``
+
+        @classmethod
+        def device(
+            cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
+        ) -> DecoratedDevice[Self]:
+            """See `Backend.device`."""
+            ...
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:

@@ -121,7 +121,7 @@ class DecoratedDevice(Device[B]):
 
     def __init__(self, backend: type[B], inner: Device[Any]) -> None:
         super().__init__(backend, inner.name, inner.float_dtype, inner.int_dtype)
-        self.inner = inner
+        self.inner: Any = inner  # its type would need the class of the decorator, which stands above this file
 
     @property
     def identity(self) -> Any:
@@ -129,7 +129,8 @@ class DecoratedDevice(Device[B]):
 
     @property
     def description(self) -> str:
-        return self.inner.description
+        description: str = self.inner.description
+        return description
 
 
 def _asked_of_inner(name: str) -> Any:

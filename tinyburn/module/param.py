@@ -7,11 +7,13 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from tinyburn.backend.decorator import Differentiable
 from tinyburn.backend.interface import Backend
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import reject_dtype
 
-B = TypeVar("B", bound=Backend)
+B = TypeVar("B", bound=Backend, covariant=True)
+IB = TypeVar("IB", bound=Backend)
 D = TypeVar("D", default=Any)
 TB = TypeVar("TB", bound=Backend)  # of the tensor that a static method is handed
 TD = TypeVar("TD")
@@ -44,7 +46,7 @@ class Param(Generic[B, D]):
         """The tensor."""
         return self._tensor
 
-    def replaced(self, tensor: Tensor[Any, D]) -> Param[Any, D]:
+    def replaced(self, tensor: Tensor[TB, D]) -> Param[TB, D]:
         """The same parameter with another value."""
         return Param(_as_parameter(tensor), self.id)
 
@@ -52,7 +54,7 @@ class Param(Generic[B, D]):
         """The same parameter as a constant for autodiff."""
         return Param(self._tensor.detach(), self.id)
 
-    def inner(self) -> Param[Any, D]:
+    def inner(self: Param[Differentiable[IB], D]) -> Param[IB, D]:
         """The same parameter on the backend inside autodiff."""
         tensor: Any = self._tensor
         return Param(tensor.inner(), self.id)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = Sequence[float]
 Truths: TypeAlias = Sequence[bool]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _signature_of(_: F) -> Callable[[Callable[..., Any]], F]:
-    """For a function that takes what another one takes: a type checker and an editor show the other's overloads."""
-    return lambda function: cast(F, function)
 
 
 class Creation(TensorBase[B, D, K]):
@@ -133,14 +127,68 @@ class Creation(TensorBase[B, D, K]):
         """Every element 0. The length of the shape tuple is the rank of the result."""
         return _full("zeros", shape, 0.0, device, dtype)
 
+    @overload
     @staticmethod
-    @_signature_of(zeros)
+    def ones(shape: tuple[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def ones(shape: tuple[Size, Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def ones(
+        shape: tuple[Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def ones(
+        shape: tuple[Size, Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, Any]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: IntFormat) -> Tensor[DB, Any, Int]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: BoolFormat) -> Tensor[DB, Any, Bool]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: Format | None) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
     def ones(shape: Sequence[Size], device: Device[Any], dtype: Format | None = None) -> Tensor[Any, Any, Any]:
         """Every element 1."""
         return _full("ones", shape, 1.0, device, dtype)
 
+    @overload
     @staticmethod
-    @_signature_of(zeros)
+    def empty(shape: tuple[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def empty(shape: tuple[Size, Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def empty(
+        shape: tuple[Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def empty(
+        shape: tuple[Size, Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, Any]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: IntFormat) -> Tensor[DB, Any, Int]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: BoolFormat) -> Tensor[DB, Any, Bool]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: Format | None) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
     def empty(shape: Sequence[Size], device: Device[Any], dtype: Format | None = None) -> Tensor[Any, Any, Any]:
         """Every element 0 too: nobody may read these values, and zeros are the same bytes each run."""
         return _full("empty", shape, 0.0, device, dtype)
