@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 
 from tinyburn import (
-    Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig, Tensor,
-    Traced, activation, nn, optim,
+    Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig,
+    Tensor, Traced, activation, autodiff, nn, optim,
 )
 
 plain = NdArray.device()
@@ -169,6 +169,10 @@ WRONG = {
     "backends: a device by its configuration": Wrong(
         "matrix + Tensor.ones((16, 4), RunConfig().init())", None, None, "BackendMismatch"
     ),
+    "backends: from_inner without a device": Wrong("Tensor.from_inner(matrix) + matrix", None, None, "BackendMismatch"),
+    "backends: a device around another": Wrong(
+        "x + Tensor.ones((16, 4), Autodiff.over(meta))", None, None, "BackendMismatch"
+    ),
     "backends: values of shapes alone": Wrong("on_meta.to_numpy()", None, None, "BackendMismatch"),
     "autodiff: require_grad on a plain backend": Wrong(
         "matrix.require_grad()", "misc", "reportAttributeAccessIssue", "BackendMismatch"
@@ -304,6 +308,9 @@ WRONG = {
     "modules: a result of another rank": Wrong("model(x) + x.sum()", "arg-type", "reportOperatorIssue", "ShapeError"),
     "modules: after valid()": Wrong("layer.valid()(x)", "arg-type", "reportArgumentType", "BackendMismatch"),
     "modules: after fork()": Wrong("layer.fork(meta)(x)", "arg-type", "reportArgumentType", "BackendMismatch"),
+    "modules: a model as a function of another": Wrong(
+        "next(map(model, [matrix]))", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
     "modules: a loss of two ranks": Wrong(
         "mse(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
     ),
@@ -422,6 +429,8 @@ RIGHT = {
     "modules: a model's result": Right("model(x, scale=2.0)", "Tensor[Autodiff[NdArray], D2, Float]"),
     "modules: a layer inside a model": Right("model.first(x)", "Tensor[Autodiff[NdArray], D2, Float]"),
     "modules: an activation": Right("nn.Gelu()(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: a layer as a function": Right("autodiff.checkpoint(layer, x)", "Tensor[Any, Any, Any]"),
+    "modules: a model as a function": Right("next(map(model, [x]))", "Tensor[Autodiff[NdArray], D2, Float]"),
     "modules: a loss": Right("mse(layer(x), Tensor.zeros((16, 2), tracked))", "Tensor[Autodiff[NdArray], D1, Float]"),
     "modules: valid": Right("layer.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: fork": Right("layer.fork(plain)(matrix)", "Tensor[NdArray, D2, Float]"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.base.errors import ConfigError
@@ -19,20 +19,19 @@ Mapper: TypeAlias = Callable[[str, AnyParam], AnyParam]
 M = TypeVar("M", bound="Module")
 F = TypeVar("F", bound=Callable[..., Any])
 F_co = TypeVar("F_co", covariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
+
+
+MYPY = False
+"""mypy takes it for True. The two checkers understand two ways to say that ``model(x)`` is ``model.forward(x)``."""
 
 
 class _HasForward(Protocol[F_co]):
     @property
     def forward(self) -> F_co: ...
-
-
-class _CalledAsForward:
-    """What a type checker is told of ``model(x)``: it takes and gives what the model's ``forward`` does."""
-
-    def __get__(self, model: _HasForward[F], owner: object = None) -> F:
-        return model.forward
 
 
 class Module:
@@ -44,15 +43,21 @@ class Module:
 
     forward: Callable[..., Any]
 
-    if TYPE_CHECKING:
-        __call__ = _CalledAsForward()
-    else:
+    if MYPY:  # as a method it would lose the type variables of ``forward``
 
-        def __call__(self, *args: Any, **options: Any) -> Any:
+        @property
+        def __call__(self: _HasForward[F]) -> F:  # pyright: ignore[reportRedeclaration]
+            """See below."""
+            return self.forward
+
+    else:  # as a property, pyright would not take a model for a function
+
+        def __call__(self: _HasForward[Callable[P, R]], *args: P.args, **options: P.kwargs) -> R:
             """``forward``, with this module's name on the path that errors, graphs and event logs show."""
+            module: Any = self
             caller = _caller.get()
-            path = enter(_name_in(caller, self))
-            running = _caller.set(self)
+            path = enter(_name_in(caller, module))
+            running = _caller.set(module)
             try:
                 return self.forward(*args, **options)
             finally:
