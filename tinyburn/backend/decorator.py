@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import copyreg
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -23,8 +23,8 @@ IB = TypeVar("IB", bound=Backend, covariant=True)
 class NamedByParts(type):
     """The class of the decorators' classes.
 
-    ``Autodiff[NdArray]`` stands under no name in a module, so `pickle` takes it by its parts: the decorator, the backend
-    inside and the options, each by its own name.
+    ``Autodiff[NdArray]`` stands under no name in a module, so `pickle` takes it by its parts: the decorator, the
+    backend inside and the options, each by its own name.
     """
 
 
@@ -133,6 +133,15 @@ class Decorator(Backend, metaclass=NamedByParts):
         raise NotImplementedError
 
     # Devices
+
+    if TYPE_CHECKING:  # the same as of every backend; for a checker, this device has an ``inner``
+
+        @classmethod
+        def device(
+            cls, which: str | int | None = None, *, float_dtype: str = "float32", int_dtype: str | None = None
+        ) -> DecoratedDevice[Self]:
+            """See `Backend.device`."""
+            ...
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:

@@ -138,7 +138,7 @@ class DecoratedDevice(Device[B]):
 
     def __init__(self, backend: type[B], inner: Device[Any]) -> None:
         super().__init__(backend, inner.name, inner.float_dtype, inner.int_dtype)
-        self.inner = inner
+        self.inner: Any = inner  # its type would need the class of the decorator, which stands above this file
 
     def __reduce__(self) -> Any:
         """The inner device by name, and the decorator around it: a traced one begins a new log."""
@@ -150,7 +150,8 @@ class DecoratedDevice(Device[B]):
 
     @property
     def description(self) -> str:
-        return self.inner.description
+        description: str = self.inner.description
+        return description
 
 
 def _wrapped(backend: Any, inner: Device[Any]) -> Device[Any]:

@@ -47,7 +47,8 @@ class TracedDevice(DecoratedDevice[Any]):
 
     def memory_usage(self) -> MemoryUsage:
         """The buffers that are alive now, counted; the rest is what the inner device knows."""
-        return replace(self.inner.memory_usage(), number_allocs=self.log.live_buffers, bytes_in_use=self.log.live_bytes)
+        known: MemoryUsage = self.inner.memory_usage()
+        return replace(known, number_allocs=self.log.live_buffers, bytes_in_use=self.log.live_bytes)
 
 
 class Traced(Decorator, Generic[IB]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -49,6 +50,14 @@ class DType(StrEnum):
             return Bool
         return Float if self.startswith("float") else Int
 
+
+FloatFormat: TypeAlias = Literal["float16", "float32", "float64", DType.FLOAT16, DType.FLOAT32, DType.FLOAT64]
+IntFormat: TypeAlias = Literal[
+    "int8", "int16", "int32", "int64", "uint8", DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8
+]
+BoolFormat: TypeAlias = Literal["bool", DType.BOOL]
+Format: TypeAlias = FloatFormat | IntFormat | BoolFormat | DType
+"""What may stand for ``dtype=``: the name of a format. A type checker knows the kind of tensor from it."""
 
 DTYPES = {np.dtype(member.value): member for member in DType}
 """The member for each of NumPy's dtypes that has one."""

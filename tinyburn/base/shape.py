@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import index
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .errors import ShapeError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 Shape: TypeAlias = tuple[int, ...]
+
+Size: TypeAlias = "int | np.integer[Any]"
+"""One dim of a shape, as a user may give it."""
 
 D1 = Literal[1]
 D2 = Literal[2]
@@ -122,7 +128,7 @@ def is_contiguous(shape: Shape, strides: Sequence[int]) -> bool:
     return all(size == 1 or a == b for size, a, b in zip(shape, strides, expected, strict=True))
 
 
-def whole_numbers(op: str, shape: Sequence[int]) -> Shape:
+def whole_numbers(op: str, shape: Sequence[Size]) -> Shape:
     """A shape as a tuple of ints. Raises ShapeError for anything else."""
     try:
         return tuple([index(size) for size in shape])
@@ -131,7 +137,7 @@ def whole_numbers(op: str, shape: Sequence[int]) -> Shape:
         raise ShapeError(op, reason, hint="write (3,) for one dim of size 3") from None
 
 
-def infer_size(op: str, old: Shape, new: Sequence[int]) -> Shape:
+def infer_size(op: str, old: Shape, new: Sequence[Size]) -> Shape:
     """Fills in the one dim given as -1, and checks that no element is lost or made."""
     total, sizes = num_elements(old), whole_numbers(op, new)
     if min(sizes, default=-1) >= 0 and len(sizes) <= MAX_RANK and num_elements(sizes) == total:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
+from tinyburn.backend.interface import Backend
 from tinyburn.base.distribution import Distribution
 from tinyburn.base.shape import Shape
 from tinyburn.tensor import Tensor
 
 from .param import Param
+
+B = TypeVar("B", bound=Backend)
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Constant:
 
     value: float = 0.0
 
-    def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+    def init(self, shape: Shape, device: Device[B], fan_in: int | None = None) -> Param[B, Any]:
         """A new parameter of this shape."""
         return Param.from_tensor(Tensor.full(shape, self.value, device))
 
@@ -32,7 +35,7 @@ class Normal:
     mean: float = 0.0
     std: float = 0.02
 
-    def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+    def init(self, shape: Shape, device: Device[B], fan_in: int | None = None) -> Param[B, Any]:
         """A new parameter of this shape."""
         return Param.from_tensor(Tensor.random(shape, Distribution.Normal(self.mean, self.std), device))
 
@@ -44,7 +47,7 @@ class Uniform:
     low: float = 0.0
     high: float = 1.0
 
-    def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+    def init(self, shape: Shape, device: Device[B], fan_in: int | None = None) -> Param[B, Any]:
         """A new parameter of this shape."""
         return Param.from_tensor(Tensor.random(shape, Distribution.Uniform(self.low, self.high), device))
 
@@ -59,7 +62,7 @@ class KaimingUniform:
 
     gain: float = 1 / math.sqrt(3)
 
-    def init(self, shape: Shape, device: Device[Any], fan_in: int | None = None) -> Param[Any, Any]:
+    def init(self, shape: Shape, device: Device[B], fan_in: int | None = None) -> Param[B, Any]:
         """A new parameter; ``fan_in`` is how many inputs each output adds up, by default the first dim."""
         bound = self.gain * math.sqrt(3 / max(shape[0] if fan_in is None else fan_in, 1))
         return Uniform(-bound, bound).init(shape, device)

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.base import foreign
@@ -22,8 +22,21 @@ AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Visitor: TypeAlias = Callable[[str, AnyParam], None]
 Mapper: TypeAlias = Callable[[str, AnyParam], AnyParam]
 M = TypeVar("M", bound="Module")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", covariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
+
+
+MYPY = False
+"""mypy takes it for True. The two checkers understand two ways to say that ``model(x)`` is ``model.forward(x)``."""
+
+
+class _HasForward(Protocol[F_co]):
+    @property
+    def forward(self) -> F_co: ...
 
 
 class Module:
@@ -44,16 +57,26 @@ class Module:
             reason = f"{cls.__name__} has __slots__, and a module's parts are found among its ordinary attributes"
             raise ConfigError("class of a module", reason, hint="leave __slots__ out, and slots=True of a dataclass")
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """``forward``, with this module's name on the path that errors, graphs and event logs show."""
-        caller = _caller.get()
-        path = enter(_name_in(caller, self))
-        running = _caller.set(self)
-        try:
-            return self.forward(*args, **options)
-        finally:
-            _caller.reset(running)
-            leave(path)
+    if MYPY:  # as a method it would lose the type variables of ``forward``
+
+        @property
+        def __call__(self: _HasForward[F]) -> F:  # pyright: ignore[reportRedeclaration]
+            """See below."""
+            return self.forward
+
+    else:  # as a property, pyright would not take a model for a function
+
+        def __call__(self: _HasForward[Callable[P, R]], *args: P.args, **options: P.kwargs) -> R:
+            """``forward``, with this module's name on the path that errors, graphs and event logs show."""
+            module: Any = self
+            caller = _caller.get()
+            path = enter(_name_in(caller, module))
+            running = _caller.set(module)
+            try:
+                return self.forward(*args, **options)
+            finally:
+                _caller.reset(running)
+                leave(path)
 
     if not TYPE_CHECKING:
 

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
+from tinyburn.backend.decorator import Differentiable
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.base import foreign
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import reject_dtype
 
-B = TypeVar("B", bound=Backend)
+B = TypeVar("B", bound=Backend, covariant=True)
+IB = TypeVar("IB", bound=Backend)
 D = TypeVar("D", default=Any)
+TB = TypeVar("TB", bound=Backend)  # of the tensor that a static method is handed
+TD = TypeVar("TD")
 
 _numbers = count()
 
@@ -58,7 +62,7 @@ class Param(Generic[B, D]):
         self.is_frozen = is_frozen
 
     @staticmethod
-    def from_tensor(tensor: Tensor[B, D]) -> Param[B, D]:
+    def from_tensor(tensor: Tensor[TB, TD]) -> Param[TB, TD]:
         """A new parameter. On an autodiff backend it is tracked; in the event log its buffer is a parameter's.
 
         Raises DTypeMismatch for an Int or Bool tensor, and GraphError for the result of tracked operations.
@@ -69,7 +73,7 @@ class Param(Generic[B, D]):
         """The tensor."""
         return self._tensor
 
-    def replaced(self, tensor: Tensor[Any, D]) -> Param[Any, D]:
+    def replaced(self, tensor: Tensor[TB, D]) -> Param[TB, D]:
         """The same parameter with another value; frozen if it was."""
         return _parameter(tensor, self.id, self.is_frozen)
 
@@ -86,7 +90,7 @@ class Param(Generic[B, D]):
         values: Any = copy.deepcopy(self._tensor.detach())
         return _parameter(values.to_device(device), ParamId(), self.is_frozen)
 
-    def inner(self) -> Param[Any, D]:
+    def inner(self: Param[Differentiable[IB], D]) -> Param[IB, D]:
         """A parameter of its own with the same values, on the backend inside autodiff."""
         tensor: Any = self._tensor
         return Param(tensor.inner(), ParamId(), self.is_frozen)
@@ -111,11 +115,12 @@ class Param(Generic[B, D]):
 def _parameter(tensor: Tensor[B, D], identity: ParamId, is_frozen: bool) -> Param[B, D]:
     """A parameter whose tensor is a leaf of the graph, that no other parameter has; or a constant if it is frozen."""
     primitive: Any = tensor.primitive
+    result: Any = tensor
     if primitive.dtype.kind != "f":
         raise reject_dtype("Param.from_tensor", tensor, "float")
     if tensor.backend.is_autodiff:
         belongs_to_another = primitive.is_tracked and primitive.node.is_parameter
-        leaf = (tensor.detach() if belongs_to_another else tensor).require_grad()
-        tensor = leaf.detach() if is_frozen else leaf
-    tensor.backend.note(tensor.primitive, "parameter", identity)
-    return Param(tensor, identity, is_frozen)
+        leaf = (result.detach() if belongs_to_another else result).require_grad()
+        result = leaf.detach() if is_frozen else leaf
+    result.backend.note(result.primitive, "parameter", identity)
+    return Param(result, identity, is_frozen)

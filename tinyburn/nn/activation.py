@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from tinyburn import activation
+from tinyburn.backend import Backend
 from tinyburn.module import Module
 from tinyburn.tensor import Tensor
+
+B = TypeVar("B", bound=Backend)
+D = TypeVar("D")
 
 
 class Relu(Module):
     """See `tinyburn.activation.relu`."""
 
-    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+    def forward(self, x: Tensor[B, D]) -> Tensor[B, D]:
         """Any shape, kept."""
         return activation.relu(x)
 
@@ -20,7 +24,7 @@ class Relu(Module):
 class Gelu(Module):
     """See `tinyburn.activation.gelu`."""
 
-    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+    def forward(self, x: Tensor[B, D]) -> Tensor[B, D]:
         """Any shape, kept."""
         return activation.gelu(x)
 
@@ -28,7 +32,7 @@ class Gelu(Module):
 class Tanh(Module):
     """See `tinyburn.activation.tanh`."""
 
-    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+    def forward(self, x: Tensor[B, D]) -> Tensor[B, D]:
         """Any shape, kept."""
         return activation.tanh(x)
 
@@ -36,6 +40,6 @@ class Tanh(Module):
 class Sigmoid(Module):
     """See `tinyburn.activation.sigmoid`."""
 
-    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+    def forward(self, x: Tensor[B, D]) -> Tensor[B, D]:
         """Any shape, kept."""
         return activation.sigmoid(x)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from tinyburn.backend import Device
+from tinyburn.backend import Backend, Device
+from tinyburn.backend.decorator import Differentiable
 from tinyburn.base.errors import ForeignCall, ShapeError
+from tinyburn.base.shape import D1, D2
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor
+
+B = TypeVar("B", bound=Backend, covariant=True)
+DB = TypeVar("DB", bound=Backend)
+IB = TypeVar("IB", bound=Backend)
+M = TypeVar("M", bound=Literal[2, 3, 4, 5, 6])  # the rank of a batch
 
 
 @dataclass(frozen=True)
@@ -30,17 +37,17 @@ class LinearConfig(Config):
         sizes = {"d_input": self.d_input, "d_output": self.d_output}
         return [f"{name} is {size}, and must be 1 or more" for name, size in sizes.items() if size < 1]
 
-    def init(self, device: Device[Any]) -> Linear:
+    def init(self, device: Device[DB]) -> Linear[DB]:
         """The layer, with its parameters on the device."""
         weight = self.initializer.init((self.d_input, self.d_output), device, fan_in=self.d_input)
         bias = self.initializer.init((self.d_output,), device, fan_in=self.d_input) if self.bias else None
         return Linear(weight, bias)
 
 
-class Linear(Module):
+class Linear(Module, Generic[B]):
     """Y = X W + b over the last dim of X; every other dim is free, and may differ from call to call."""
 
-    def __init__(self, weight: Param[Any, Any], bias: Param[Any, Any] | None) -> None:
+    def __init__(self, weight: Param[B, D2], bias: Param[B, D1] | None) -> None:
         if not isinstance(weight, Param):
             reason = "a layer is made by its config, which makes the parameters on a device"
             raise ForeignCall("nn.Linear", reason, hint="write nn.LinearConfig(d_input, d_output).init(device)")
@@ -48,10 +55,25 @@ class Linear(Module):
         self.weight = weight
         self.bias = bias
 
-    def forward(self, x: Tensor[Any, Any]) -> Tensor[Any, Any]:
+    if TYPE_CHECKING:  # the same as of every module; for a checker, what they return is on another backend
+
+        def to_device(self, device: Device[DB]) -> Linear[DB]:
+            """See `Module.to_device`."""
+            ...
+
+        def fork(self, device: Device[DB]) -> Linear[DB]:
+            """See `Module.fork`."""
+            ...
+
+        def valid(self: Linear[Differentiable[IB]]) -> Linear[IB]:
+            """See `Module.valid`."""
+            ...
+
+    def forward(self, x: Tensor[B, M]) -> Tensor[B, M]:
         """From ``(…, d_input)`` to ``(…, d_output)``, rank 2 or more. Raises ShapeError for another d_input."""
         self._check(x)
-        product = x @ self.weight.val().unsqueeze(x.rank)
+        batch: Tensor[B, Any] = x
+        product = batch @ self.weight.val().unsqueeze(x.rank)
         return product if self.bias is None else product + self.bias.val().unsqueeze(x.rank)
 
     def _check(self, x: Tensor[Any, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Never
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -15,12 +15,20 @@ from tinyburn.base.shape import Shape, broadcasts, normalize_dim, normalize_dims
 from . import checks
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .tensor import Tensor
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D", default=Any)
 K = TypeVar("K", default=Float)
 AB = TypeVar("AB", bound=Backend)
+
+# Of a single method. A static method needs its own: those above belong to a tensor, and it has none yet.
+DB = TypeVar("DB", bound=Backend)  # the backend of a device that is handed in
+
+Scalar: TypeAlias = "float | np.floating[Any] | np.integer[Any]"
+"""A number beside a tensor: Python's, or NumPy's."""
 
 
 class TensorBase(Generic[B, D, K]):

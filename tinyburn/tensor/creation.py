@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, cast, overload
 
 import numpy as np
 
 from tinyburn.backend.device import Device
 from tinyburn.base.distribution import AnyDistribution
-from tinyburn.base.dtype import Bool, DType, Float, Int, to_dtype
+from tinyburn.base.dtype import Bool, BoolFormat, DType, Float, FloatFormat, Format, Int, IntFormat, to_dtype
 from tinyburn.base.errors import ConfigError, DTypeMismatch, ShapeError
-from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, Shape
+from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, Shape, Size
 
-from .base import B, D, K, TensorBase
+from .base import DB, B, D, K, Scalar, TensorBase
 from .checks import check_device, check_float, check_range
 from .data import float_array, has_dtype, host_array
 
@@ -23,32 +23,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 Numbers: TypeAlias = Sequence[float]
-
-
-class _Filled(Protocol):
-    """The signature of zeros, ones and empty: the length of the shape tuple is the rank of the result."""
-
-    @overload
-    def __call__(self, shape: tuple[int], device: Device[B], dtype: str | None = None) -> Tensor[B, D1]: ...
-    @overload
-    def __call__(self, shape: tuple[int, int], device: Device[B], dtype: str | None = None) -> Tensor[B, D2]: ...
-    @overload
-    def __call__(self, shape: tuple[int, int, int], device: Device[B], dtype: str | None = None) -> Tensor[B, D3]: ...
-    @overload
-    def __call__(
-        self, shape: tuple[int, int, int, int], device: Device[B], dtype: str | None = None
-    ) -> Tensor[B, D4]: ...
-    @overload
-    def __call__(self, shape: Shape, device: Device[B], dtype: str | None = None) -> Tensor[B, Any]: ...
-
-
-def _filled_with(op: str, value: float) -> Any:
-    def make(shape: Shape, device: Device[Any], dtype: str | None = None) -> Tensor[Any, Any, Any]:
-        return _full(op, shape, value, device, dtype)
-
-    make.__name__ = make.__qualname__ = op
-    make.__doc__ = f"Every element {value:g}."
-    return staticmethod(make)
+Truths: TypeAlias = Sequence[bool]
 
 
 class Creation(TensorBase[B, D, K]):
@@ -56,20 +31,55 @@ class Creation(TensorBase[B, D, K]):
 
     __slots__ = ()
 
+    # An empty list fits every row, so a checker warns that the first two overlap the others.
     @overload
     @staticmethod
-    def from_data(data: Numbers, device: Device[B], dtype: None = None) -> Tensor[B, D1]: ...
+    def from_data(  # type: ignore[overload-overlap]
+        data: Sequence[Never], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D1]: ...
     @overload
     @staticmethod
-    def from_data(data: Sequence[Numbers], device: Device[B], dtype: None = None) -> Tensor[B, D2]: ...
+    def from_data(  # type: ignore[overload-overlap]
+        data: Sequence[Sequence[Never]], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D2]: ...
     @overload
     @staticmethod
-    def from_data(data: Sequence[Sequence[Numbers]], device: Device[B], dtype: None = None) -> Tensor[B, D3]: ...
+    def from_data(data: Truths, device: Device[DB], dtype: BoolFormat | None = None) -> Tensor[DB, D1, Bool]: ...
     @overload
     @staticmethod
-    def from_data(data: Any, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]: ...
+    def from_data(
+        data: Sequence[Truths], device: Device[DB], dtype: BoolFormat | None = None
+    ) -> Tensor[DB, D2, Bool]: ...
+    @overload
     @staticmethod
-    def from_data(data: Any, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]:
+    def from_data(
+        data: Sequence[Sequence[Truths]], device: Device[DB], dtype: BoolFormat | None = None
+    ) -> Tensor[DB, D3, Bool]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Numbers, device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Sequence[Numbers], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def from_data(
+        data: Sequence[Sequence[Numbers]], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Numbers, device: Device[DB], dtype: IntFormat) -> Tensor[DB, D1, Int]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Sequence[Numbers], device: Device[DB], dtype: IntFormat) -> Tensor[DB, D2, Int]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Sequence[Sequence[Numbers]], device: Device[DB], dtype: IntFormat) -> Tensor[DB, D3, Int]: ...
+    @overload
+    @staticmethod
+    def from_data(data: Any, device: Device[DB], dtype: Format | None = None) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
+    def from_data(data: Any, device: Device[DB], dtype: Format | None = None) -> Tensor[DB, Any, Any]:
         """A copy of nested lists, of an array of any library, or of `TensorData`.
 
         Lists of numbers become Float, in the device's ``float_dtype``, and lists of truth values Bool: Python
@@ -84,32 +94,185 @@ class Creation(TensorBase[B, D, K]):
             values = float_array(values, device.float_dtype)
         return _tensor(device.backend.from_numpy(values, device), device)
 
-    zeros: _Filled = _filled_with("zeros", 0.0)
-    ones: _Filled = _filled_with("ones", 1.0)
-    empty: _Filled = _filled_with("empty", 0.0)  # nobody may read these values: zeros are the same bytes each run
-
+    @overload
     @staticmethod
-    def full(shape: Shape, value: float, device: Device[B], dtype: str | None = None) -> Tensor[B, Any, Any]:
+    def zeros(shape: tuple[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def zeros(shape: tuple[Size, Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def zeros(
+        shape: tuple[Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def zeros(
+        shape: tuple[Size, Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def zeros(shape: Sequence[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, Any]: ...
+    @overload
+    @staticmethod
+    def zeros(shape: Sequence[Size], device: Device[DB], dtype: IntFormat) -> Tensor[DB, Any, Int]: ...
+    @overload
+    @staticmethod
+    def zeros(shape: Sequence[Size], device: Device[DB], dtype: BoolFormat) -> Tensor[DB, Any, Bool]: ...
+    @overload
+    @staticmethod
+    def zeros(shape: Sequence[Size], device: Device[DB], dtype: Format | None) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
+    def zeros(shape: Sequence[Size], device: Device[Any], dtype: Format | None = None) -> Tensor[Any, Any, Any]:
+        """Every element 0. The length of the shape tuple is the rank of the result."""
+        return _full("zeros", shape, 0.0, device, dtype)
+
+    @overload
+    @staticmethod
+    def ones(shape: tuple[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def ones(shape: tuple[Size, Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def ones(
+        shape: tuple[Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def ones(
+        shape: tuple[Size, Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, Any]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: IntFormat) -> Tensor[DB, Any, Int]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: BoolFormat) -> Tensor[DB, Any, Bool]: ...
+    @overload
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[DB], dtype: Format | None) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
+    def ones(shape: Sequence[Size], device: Device[Any], dtype: Format | None = None) -> Tensor[Any, Any, Any]:
+        """Every element 1."""
+        return _full("ones", shape, 1.0, device, dtype)
+
+    @overload
+    @staticmethod
+    def empty(shape: tuple[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def empty(shape: tuple[Size, Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def empty(
+        shape: tuple[Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def empty(
+        shape: tuple[Size, Size, Size, Size], device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, Any]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: IntFormat) -> Tensor[DB, Any, Int]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: BoolFormat) -> Tensor[DB, Any, Bool]: ...
+    @overload
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[DB], dtype: Format | None) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
+    def empty(shape: Sequence[Size], device: Device[Any], dtype: Format | None = None) -> Tensor[Any, Any, Any]:
+        """Every element 0 too: nobody may read these values, and zeros are the same bytes each run."""
+        return _full("empty", shape, 0.0, device, dtype)
+
+    @overload
+    @staticmethod
+    def full(
+        shape: tuple[Size], value: Scalar, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D1]: ...
+    @overload
+    @staticmethod
+    def full(
+        shape: tuple[Size, Size], value: Scalar, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D2]: ...
+    @overload
+    @staticmethod
+    def full(
+        shape: tuple[Size, Size, Size], value: Scalar, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def full(
+        shape: tuple[Size, Size, Size, Size], value: Scalar, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def full(
+        shape: Sequence[Size], value: Scalar, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, Any]: ...
+    @overload
+    @staticmethod
+    def full(shape: Sequence[Size], value: Scalar, device: Device[DB], dtype: IntFormat) -> Tensor[DB, Any, Int]: ...
+    @overload
+    @staticmethod
+    def full(shape: Sequence[Size], value: Scalar, device: Device[DB], dtype: BoolFormat) -> Tensor[DB, Any, Bool]: ...
+    @overload
+    @staticmethod
+    def full(
+        shape: Sequence[Size], value: Scalar, device: Device[DB], dtype: Format | None
+    ) -> Tensor[DB, Any, Any]: ...
+    @staticmethod
+    def full(
+        shape: Sequence[Size], value: Scalar, device: Device[Any], dtype: Format | None = None
+    ) -> Tensor[Any, Any, Any]:
         """Every element ``value``."""
         return _full("full", shape, value, device, dtype)
 
     @overload
     @staticmethod
-    def random(shape: tuple[int], distribution: AnyDistribution, device: Device[B]) -> Tensor[B, D1]: ...
-    @overload
-    @staticmethod
-    def random(shape: tuple[int, int], distribution: AnyDistribution, device: Device[B]) -> Tensor[B, D2]: ...
-    @overload
-    @staticmethod
-    def random(shape: tuple[int, int, int], distribution: AnyDistribution, device: Device[B]) -> Tensor[B, D3]: ...
+    def random(
+        shape: tuple[Size], distribution: AnyDistribution, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D1]: ...
     @overload
     @staticmethod
     def random(
-        shape: Shape, distribution: AnyDistribution, device: Device[B], dtype: str | None = None
-    ) -> Tensor[B, Any]: ...
+        shape: tuple[Size, Size], distribution: AnyDistribution, device: Device[DB], dtype: FloatFormat | None = None
+    ) -> Tensor[DB, D2]: ...
+    @overload
     @staticmethod
     def random(
-        shape: Shape, distribution: AnyDistribution, device: Device[Any], dtype: str | None = None
+        shape: tuple[Size, Size, Size],
+        distribution: AnyDistribution,
+        device: Device[DB],
+        dtype: FloatFormat | None = None,
+    ) -> Tensor[DB, D3]: ...
+    @overload
+    @staticmethod
+    def random(
+        shape: tuple[Size, Size, Size, Size],
+        distribution: AnyDistribution,
+        device: Device[DB],
+        dtype: FloatFormat | None = None,
+    ) -> Tensor[DB, D4]: ...
+    @overload
+    @staticmethod
+    def random(
+        shape: Sequence[Size],
+        distribution: AnyDistribution,
+        device: Device[DB],
+        dtype: FloatFormat | DType | None = None,
+    ) -> Tensor[DB, Any]: ...
+    @staticmethod
+    def random(
+        shape: Sequence[Size], distribution: AnyDistribution, device: Device[Any], dtype: str | None = None
     ) -> Tensor[Any, Any]:
         """Independent draws from a distribution, by the device's own generator; see ``device.seed``."""
         check_device("random", device)
@@ -123,7 +286,7 @@ class Creation(TensorBase[B, D, K]):
         return _tensor(array, device)
 
     @staticmethod
-    def arange(start: int, stop: int, device: Device[B], step: int = 1) -> Tensor[B, D1, Int]:
+    def arange(start: int, stop: int, device: Device[DB], step: int = 1) -> Tensor[DB, D1, Int]:
         """The whole numbers from ``start`` to before ``stop``."""
         check_device("arange", device)
         if step == 0:
@@ -139,7 +302,7 @@ class Creation(TensorBase[B, D, K]):
         return _tensor(device.backend.from_numpy(values, device), device)
 
     @staticmethod
-    def eye(size: int, device: Device[B], dtype: str | None = None) -> Tensor[B, D2]:
+    def eye(size: int, device: Device[DB], dtype: FloatFormat | None = None) -> Tensor[DB, D2]:
         """Ones on the diagonal of a square of zeros."""
         check_device("eye", device)
         (size,) = _checked_shape("eye", (size,))
@@ -154,7 +317,7 @@ class Creation(TensorBase[B, D, K]):
         """Ones of this shape, dtype and device."""
         return self.full_like(1)
 
-    def full_like(self, value: float) -> Tensor[B, D, K]:
+    def full_like(self, value: Scalar) -> Tensor[B, D, K]:
         """One value, in this shape, dtype and device."""
         return _full("full_like", self.shape, value, self.device, self.dtype)
 
@@ -163,7 +326,7 @@ class Creation(TensorBase[B, D, K]):
         return Creation.random(self.shape, distribution, self.device, self.dtype)
 
 
-def _checked_shape(op: str, shape: Shape) -> Shape:
+def _checked_shape(op: str, shape: Sequence[Size]) -> Shape:
     sizes: Any = tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if not 1 <= len(sizes) <= MAX_RANK or any(not isinstance(size, (int, np.integer)) or size < 0 for size in sizes):
         reason = f"a shape is a tuple of 1 to {MAX_RANK} whole numbers, each 0 or more"
@@ -171,14 +334,16 @@ def _checked_shape(op: str, shape: Shape) -> Shape:
     return tuple(int(size) for size in sizes)
 
 
-def _full(op: str, shape: Shape, value: float, device: Device[Any], dtype: str | None) -> Tensor[Any, Any, Any]:
+def _full(
+    op: str, shape: Sequence[Size], value: Scalar, device: Device[Any], dtype: Format | None
+) -> Tensor[Any, Any, Any]:
     check_device(op, device)
     target = device.float_dtype if dtype is None else to_dtype(dtype)
     number = _as_number(op, value, target)
     return _tensor(device.backend.full(_checked_shape(op, shape), number, target, device), device)
 
 
-def _as_number(op: str, value: float, dtype: DType) -> float | int:
+def _as_number(op: str, value: Scalar, dtype: DType) -> float | int:
     """A Python number as one of a dtype; raises DTypeMismatch where it would change."""
     if not isinstance(value, Real | np.bool_):
         hint = "take the number out of a tensor of one element with .into_scalar()" if hasattr(value, "shape") else None

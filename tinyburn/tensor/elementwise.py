@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
-from tinyburn.base.dtype import Bool, DType, Float, Int, to_dtype
+from tinyburn.base.dtype import Bool, BoolFormat, DType, Float, FloatFormat, Format, Int, IntFormat, to_dtype
 
 from . import checks
-from .base import B, D, K, TensorBase
+from .base import B, D, K, Scalar, TensorBase
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+Numeric: TypeAlias = "Elementwise[B, D, Float] | Elementwise[B, D, Int]"
+"""``self`` of whatever truth values do not have."""
 
 
 class Elementwise(TensorBase[B, D, K]):
@@ -24,33 +27,34 @@ class Elementwise(TensorBase[B, D, K]):
 
     # Arithmetic
 
-    def add(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def add(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x + y``."""
         return self._new(self.device.backend.add(self.primitive, self._operand("add", other)))
 
-    def sub(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def sub(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x - y``."""
         return self._new(self.device.backend.sub(self.primitive, self._operand("sub", other)))
 
-    def mul(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def mul(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x * y``, element by element. For the matrix product see `matmul`."""
         return self._new(self.device.backend.mul(self.primitive, self._operand("mul", other)))
 
-    def div(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def div(self: Elementwise[B, D, Float], other: Tensor[B, D, Float] | Scalar) -> Tensor[B, D, Float]:
         """``x / y`` for Float tensors; ``x / 0`` is inf, and ``0 / 0`` is NaN, as in IEEE 754."""
         return self._new(self.device.backend.div(self._of_kind("div", "float"), self._operand("div", other)))
 
-    def remainder(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def remainder(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x % y``, with the sign of ``y`` as in Python: ``x - y * floor(x / y)``."""
         return self._new(self.device.backend.remainder(self.primitive, self._operand("remainder", other)))
 
-    def powf(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def powf(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x ** y``. A number as the exponent is `powf_scalar`, which also takes negative bases."""
         if isinstance(other, TensorBase):
             return self._new(self.device.backend.powf(self._of_kind("powf", "float"), self._operand("powf", other)))
-        return self.powf_scalar(other)
+        power: Tensor[B, D, Any] = self.powf_scalar(other)
+        return power
 
-    def powf_scalar(self, exponent: float) -> Tensor[B, D, K]:
+    def powf_scalar(self: Numeric[B, D], exponent: Scalar) -> Tensor[B, D, K]:
         """``x ** exponent`` for one number."""
         power = checks.check_scalar("powf_scalar", self, exponent)
         if power < 0 and self.primitive.dtype.kind != "f":
@@ -59,15 +63,15 @@ class Elementwise(TensorBase[B, D, K]):
 
     powi_scalar = powf_scalar
 
-    def maximum(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def maximum(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """The larger of the two, element by element; NaN if either is. In a tie the gradient is shared evenly."""
         return self._new(self.device.backend.maximum(self.primitive, self._operand("maximum", other)))
 
-    def minimum(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, K]:
+    def minimum(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """The smaller of the two, element by element; NaN if either is. In a tie the gradient is shared evenly."""
         return self._new(self.device.backend.minimum(self.primitive, self._operand("minimum", other)))
 
-    def clamp(self, min: float, max: float) -> Tensor[B, D, K]:
+    def clamp(self: Numeric[B, D], min: Scalar, max: Scalar) -> Tensor[B, D, K]:
         """Each element moved into ``[min, max]``. The slope is 1 inside, bounds included, and 0 outside."""
         low, high = checks.check_scalar("clamp", self, min), checks.check_scalar("clamp", self, max)
         return self._new(self.device.backend.clamp(self._of_kind("clamp", "number"), low, high))
@@ -89,116 +93,116 @@ class Elementwise(TensorBase[B, D, K]):
     __mod__ = remainder
     __pow__ = powf
 
-    def __rsub__(self, other: float) -> Tensor[B, D, K]:
+    def __rsub__(self: Numeric[B, D], other: Scalar) -> Tensor[B, D, K]:
         return self._new(self.device.backend.sub(self._operand("sub", other), self.primitive))
 
-    def __rtruediv__(self, other: float) -> Tensor[B, D, K]:
+    def __rtruediv__(self: Elementwise[B, D, Float], other: Scalar) -> Tensor[B, D, Float]:
         array = self._of_kind("div", "float")
         return self._new(self.device.backend.div(self._operand("div", other), array))
 
-    def __rmod__(self, other: float) -> Tensor[B, D, K]:
+    def __rmod__(self: Numeric[B, D], other: Scalar) -> Tensor[B, D, K]:
         return self._new(self.device.backend.remainder(self._operand("remainder", other), self.primitive))
 
-    def __rpow__(self, other: float) -> Tensor[B, D, K]:
+    def __rpow__(self: Elementwise[B, D, Float], other: Scalar) -> Tensor[B, D, Float]:
         array = self._of_kind("powf", "float")
         return self._new(self.device.backend.powf(self._operand("powf", other), array))
 
     # Functions of one number
 
-    def neg(self) -> Tensor[B, D, K]:
+    def neg(self: Numeric[B, D]) -> Tensor[B, D, K]:
         """``-x``."""
         return self._new(self.device.backend.neg(self._of_kind("neg", "number")))
 
-    def abs(self) -> Tensor[B, D, K]:
+    def abs(self: Numeric[B, D]) -> Tensor[B, D, K]:
         """The distance from 0. Its slope at 0 is taken as 0."""
         return self._new(self.device.backend.abs(self._of_kind("abs", "number")))
 
-    def sign(self) -> Tensor[B, D, K]:
+    def sign(self: Numeric[B, D]) -> Tensor[B, D, K]:
         """-1, 0 or 1."""
         return self._new(self.device.backend.sign(self._of_kind("sign", "number")))
 
     __neg__ = neg
     __abs__ = abs
 
-    def recip(self) -> Tensor[B, D, K]:
+    def recip(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """``1 / x``."""
-        return 1.0 / cast("Tensor[B, D, K]", self)
+        return self.__rtruediv__(1.0)
 
-    def exp(self) -> Tensor[B, D, K]:
+    def exp(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """e to the power x."""
         return self._new(self.device.backend.exp(self._of_kind("exp", "float")))
 
-    def log(self) -> Tensor[B, D, K]:
+    def log(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The natural logarithm; -inf at 0, NaN below."""
         return self._new(self.device.backend.log(self._of_kind("log", "float")))
 
-    def log1p(self) -> Tensor[B, D, K]:
+    def log1p(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """``log(1 + x)``, exact for small x."""
         return self._new(self.device.backend.log1p(self._of_kind("log1p", "float")))
 
-    def sqrt(self) -> Tensor[B, D, K]:
+    def sqrt(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The square root; NaN below 0. Its slope at 0 is inf, but a gradient of 0 stays 0 there."""
         return self._new(self.device.backend.sqrt(self._of_kind("sqrt", "float")))
 
-    def sin(self) -> Tensor[B, D, K]:
+    def sin(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The sine of an angle in radians."""
         return self._new(self.device.backend.sin(self._of_kind("sin", "float")))
 
-    def cos(self) -> Tensor[B, D, K]:
+    def cos(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The cosine of an angle in radians."""
         return self._new(self.device.backend.cos(self._of_kind("cos", "float")))
 
-    def sinh(self) -> Tensor[B, D, K]:
+    def sinh(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The hyperbolic sine, ``(exp(x) - exp(-x)) / 2``."""
         return self._new(self.device.backend.sinh(self._of_kind("sinh", "float")))
 
-    def cosh(self) -> Tensor[B, D, K]:
+    def cosh(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The hyperbolic cosine, ``(exp(x) + exp(-x)) / 2``."""
         return self._new(self.device.backend.cosh(self._of_kind("cosh", "float")))
 
-    def tanh(self) -> Tensor[B, D, K]:
+    def tanh(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The hyperbolic tangent, from -1 to 1."""
         return self._new(self.device.backend.tanh(self._of_kind("tanh", "float")))
 
-    def erf(self) -> Tensor[B, D, K]:
+    def erf(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The error function, the integral of the bell curve that GELU uses."""
         return self._new(self.device.backend.erf(self._of_kind("erf", "float")))
 
-    def floor(self) -> Tensor[B, D, K]:
+    def floor(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The next whole number below. Its slope is 0."""
         return self._new(self.device.backend.floor(self._of_kind("floor", "float")))
 
-    def ceil(self) -> Tensor[B, D, K]:
+    def ceil(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The next whole number above. Its slope is 0."""
         return self._new(self.device.backend.ceil(self._of_kind("ceil", "float")))
 
-    def round(self) -> Tensor[B, D, K]:
+    def round(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The nearest whole number, the even one of two. Its slope is 0."""
         return self._new(self.device.backend.round(self._of_kind("round", "float")))
 
     # Comparisons
 
-    def equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+    def equal(self, other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, Bool]:
         """``x == y`` element by element; NaN equals nothing."""
         return self._new(self.device.backend.equal(self.primitive, self._operand("equal", other)))
 
-    def not_equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+    def not_equal(self, other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, Bool]:
         """``x != y`` element by element."""
         return self._new(self.device.backend.not_equal(self.primitive, self._operand("not_equal", other)))
 
-    def greater(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+    def greater(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, Bool]:
         """``x > y`` element by element."""
         return self._new(self.device.backend.greater(self.primitive, self._operand("greater", other)))
 
-    def greater_equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+    def greater_equal(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, Bool]:
         """``x >= y`` element by element."""
         return self._new(self.device.backend.greater_equal(self.primitive, self._operand("greater_equal", other)))
 
-    def lower(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+    def lower(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, Bool]:
         """``x < y`` element by element."""
         return self._new(self.device.backend.lower(self.primitive, self._operand("lower", other)))
 
-    def lower_equal(self, other: Tensor[B, D, K] | float) -> Tensor[B, D, Bool]:
+    def lower_equal(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, Bool]:
         """``x <= y`` element by element."""
         return self._new(self.device.backend.lower_equal(self.primitive, self._operand("lower_equal", other)))
 
@@ -211,11 +215,11 @@ class Elementwise(TensorBase[B, D, K]):
     def __ne__(self, other: object) -> Tensor[B, D, Bool]:  # type: ignore[override]
         return self.not_equal(cast(Any, other))
 
-    def is_nan(self) -> Tensor[B, D, Bool]:
+    def is_nan(self: Elementwise[B, D, Float]) -> Tensor[B, D, Bool]:
         """True where an element is not a number."""
         return self._new(self.device.backend.is_nan(self._of_kind("is_nan", "float")))
 
-    def is_inf(self) -> Tensor[B, D, Bool]:
+    def is_inf(self: Elementwise[B, D, Float]) -> Tensor[B, D, Bool]:
         """True where an element is inf or -inf."""
         return self._new(self.device.backend.is_inf(self._of_kind("is_inf", "float")))
 
@@ -253,7 +257,7 @@ class Elementwise(TensorBase[B, D, K]):
             checks.check_operands("mask_where", mask, value, dtype=False)
         return self._new(self.device.backend.mask_where(self.primitive, chosen, other))
 
-    def mask_fill(self, mask: Tensor[B, D, Bool], value: float) -> Tensor[B, D, K]:
+    def mask_fill(self, mask: Tensor[B, D, Bool], value: Scalar) -> Tensor[B, D, K]:
         """One number where the mask is True, else this tensor."""
         number = checks.check_scalar("mask_fill", self, value)
         return self._new(self.device.backend.mask_where(self.primitive, self._mask("mask_fill", mask), number))
@@ -264,7 +268,15 @@ class Elementwise(TensorBase[B, D, K]):
 
     # Casts
 
-    def cast(self, dtype: str) -> Tensor[B, D, Any]:
+    @overload
+    def cast(self, dtype: FloatFormat) -> Tensor[B, D, Float]: ...
+    @overload
+    def cast(self, dtype: IntFormat) -> Tensor[B, D, Int]: ...
+    @overload
+    def cast(self, dtype: BoolFormat) -> Tensor[B, D, Bool]: ...
+    @overload
+    def cast(self, dtype: Format) -> Tensor[B, D, Any]: ...
+    def cast(self, dtype: Format) -> Tensor[B, D, Any]:
         """The same values in another format; to Int it cuts off towards 0. Between Float formats it has a gradient."""
         target = to_dtype(dtype)
         return self._new(self.device.backend.cast(self.primitive, target))

@@ -13,19 +13,26 @@ from typing_extensions import TypeVar
 from tinyburn.backend.interface import Backend
 from tinyburn.base.dtype import Bool, Int
 from tinyburn.base.errors import DTypeMismatch, ShapeError
-from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, expands, infer_size, whole_numbers
+from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, Size, expands, infer_size, whole_numbers
 
 from . import checks
 from .base import B, D, K, TensorBase
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .tensor import Tensor
 
 B2 = TypeVar("B2", bound=Backend)
 R = TypeVar("R")
 K2 = TypeVar("K2")
 
-Part: TypeAlias = "slice | int | EllipsisType"
+Matrices: TypeAlias = (
+    "Movement[B, D2, K] | Movement[B, D3, K] | Movement[B, D4, K] | Movement[B, D5, K] | Movement[B, D6, K]"
+)
+"""``self`` of whatever needs two dims."""
+
+Part: TypeAlias = "slice | int | np.integer[Any] | EllipsisType"
 Index: TypeAlias = "Part | tuple[Part, ...]"
 """What may stand between the brackets of ``x[...]``: slices and ints, one for each dim, from the left."""
 
@@ -39,20 +46,20 @@ class Movement(TensorBase[B, D, K]):
     __slots__ = ()
 
     @overload
-    def reshape(self, shape: tuple[int]) -> Tensor[B, D1, K]: ...
+    def reshape(self, shape: tuple[Size]) -> Tensor[B, D1, K]: ...
     @overload
-    def reshape(self, shape: tuple[int, int]) -> Tensor[B, D2, K]: ...
+    def reshape(self, shape: tuple[Size, Size]) -> Tensor[B, D2, K]: ...
     @overload
-    def reshape(self, shape: tuple[int, int, int]) -> Tensor[B, D3, K]: ...
+    def reshape(self, shape: tuple[Size, Size, Size]) -> Tensor[B, D3, K]: ...
     @overload
-    def reshape(self, shape: tuple[int, int, int, int]) -> Tensor[B, D4, K]: ...
+    def reshape(self, shape: tuple[Size, Size, Size, Size]) -> Tensor[B, D4, K]: ...
     @overload
-    def reshape(self, shape: tuple[int, int, int, int, int]) -> Tensor[B, D5, K]: ...
+    def reshape(self, shape: tuple[Size, Size, Size, Size, Size]) -> Tensor[B, D5, K]: ...
     @overload
-    def reshape(self, shape: tuple[int, int, int, int, int, int]) -> Tensor[B, D6, K]: ...
+    def reshape(self, shape: tuple[Size, Size, Size, Size, Size, Size]) -> Tensor[B, D6, K]: ...
     @overload
-    def reshape(self, shape: Shape) -> Tensor[B, Any, K]: ...
-    def reshape(self, shape: Shape) -> Tensor[B, Any, K]:
+    def reshape(self, shape: Sequence[Size]) -> Tensor[B, Any, K]: ...
+    def reshape(self, shape: Sequence[Size]) -> Tensor[B, Any, K]:
         """The same elements in row-major order under another shape; one dim may be -1, to be worked out."""
         old = self.primitive.shape
         if old == shape:
@@ -110,6 +117,16 @@ class Movement(TensorBase[B, D, K]):
             raise ShapeError("squeeze", reason, given={"shape": self.shape})
         return self.reshape(self.shape[:dim] + self.shape[dim + 1 :])
 
+    @overload
+    def permute(self: Movement[B, D1, K], axis0: int, /) -> Tensor[B, D, K]: ...
+    @overload
+    def permute(self: Movement[B, D2, K], axis0: int, axis1: int, /) -> Tensor[B, D, K]: ...
+    @overload
+    def permute(self: Movement[B, D3, K], axis0: int, axis1: int, axis2: int, /) -> Tensor[B, D, K]: ...
+    @overload
+    def permute(self: Movement[B, D4, K], axis0: int, axis1: int, axis2: int, axis3: int, /) -> Tensor[B, D, K]: ...
+    @overload
+    def permute(self: Movement[B, D5, K] | Movement[B, D6, K], *axes: int) -> Tensor[B, D, K]: ...
     def permute(self, *axes: int) -> Tensor[B, D, K]:
         """The dims in another order: dim ``i`` of the result is dim ``axes[i]`` of this tensor."""
         if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
@@ -128,7 +145,7 @@ class Movement(TensorBase[B, D, K]):
         axes[first], axes[second] = second, first
         return self._new(self.device.backend.permute(self.primitive, tuple(axes)))
 
-    def transpose(self) -> Tensor[B, D, K]:
+    def transpose(self: Matrices[B, K]) -> Tensor[B, D, K]:
         """The last two dims exchanged."""
         rank = len(self.primitive.shape)
         if rank == 2:
@@ -139,20 +156,21 @@ class Movement(TensorBase[B, D, K]):
         return self._new(self.device.backend.permute(self.primitive, (*range(rank - 2), rank - 1, rank - 2)))
 
     @property
-    def mT(self) -> Tensor[B, D, K]:  # noqa: N802  # NumPy's and PyTorch's name for it
+    def mT(self: Matrices[B, K]) -> Tensor[B, D, K]:  # noqa: N802  # NumPy's and PyTorch's name for it
         """`transpose`, as the matrix formulas write it."""
-        return self.transpose()
+        matrix: Tensor[B, Any, K] = self.transpose()
+        return matrix
 
-    def expand(self, shape: Shape) -> Tensor[B, D, K]:
+    def expand(self, shape: Sequence[Size]) -> Tensor[B, D, K]:
         """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""
         mine = self.primitive.shape
-        shape = whole_numbers("expand", shape)
-        if -1 in shape and len(shape) == len(mine):
-            shape = tuple(m if n == -1 else n for m, n in zip(mine, shape, strict=True))
-        if not expands(mine, shape):
+        sizes = whole_numbers("expand", shape)
+        if -1 in sizes and len(sizes) == len(mine):
+            sizes = tuple(m if n == -1 else n for m, n in zip(mine, sizes, strict=True))
+        if not expands(mine, sizes):
             reason = "only a dim of size 1 can be repeated, and the rank stays"
-            raise ShapeError("expand", reason, given={"from": mine, "to": shape})
-        return self._new(self.device.backend.expand(self.primitive, shape))
+            raise ShapeError("expand", reason, given={"from": mine, "to": sizes})
+        return self._new(self.device.backend.expand(self.primitive, sizes))
 
     def flip(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
         """Some dims read from their end."""
@@ -306,7 +324,7 @@ def _forward(part: slice) -> slice:
     return slice(last, part.start + 1, -part.step)
 
 
-def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slice | int, ...]:
+def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slice | Size, ...]:
     missing = len(shape) - sum(part is not Ellipsis for part in parts)
     ellipses = [at for at, part in enumerate(parts) if part is Ellipsis]
     if missing < 0 or len(ellipses) > 1:
@@ -317,7 +335,7 @@ def _fill_ellipsis(op: str, parts: tuple[Part, ...], shape: Shape) -> tuple[slic
     return tuple(part for part in filled if not isinstance(part, EllipsisType))
 
 
-def _bounded(op: str, part: slice | int, dim: int, size: int) -> slice:
+def _bounded(op: str, part: slice | Size, dim: int, size: int) -> slice:
     if isinstance(part, slice):
         return _bounded_slice(op, part, dim, size)
     part = index_of(part)

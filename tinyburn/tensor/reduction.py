@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyburn.backend.interface import Array
-from tinyburn.base.dtype import Bool, DType, Int
+from tinyburn.base.dtype import Bool, DType, Float, Int
 from tinyburn.base.errors import ShapeError
-from tinyburn.base.shape import D1, broadcast_conflicts
+from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, broadcast_conflicts
 
 from . import checks
 from .base import B, D, K, TensorBase
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+
+Numeric: TypeAlias = "Reduction[B, D, Float] | Reduction[B, D, Int]"
+"""``self`` of whatever truth values do not have."""
+
+Matrices: TypeAlias = (
+    "Reduction[B, D2, K] | Reduction[B, D3, K] | Reduction[B, D4, K] | Reduction[B, D5, K] | Reduction[B, D6, K]"
+)
+"""``self`` of whatever needs two dims."""
 
 
 class Reduction(TensorBase[B, D, K]):
@@ -24,92 +32,93 @@ class Reduction(TensorBase[B, D, K]):
 
     __slots__ = ()
 
-    def sum(self) -> Tensor[B, D1, K]:
+    def sum(self: Numeric[B, D]) -> Tensor[B, D1, K]:
         """All elements added; 0 if there are none. Of small integers it is the widest Int that the backend has."""
         return self._new(self.device.backend.sum(self._wide("sum")))
 
-    def sum_dim(self, dim: int) -> Tensor[B, D, K]:
+    def sum_dim(self: Numeric[B, D], dim: int) -> Tensor[B, D, K]:
         """Added along one dim."""
         return self._new(self.device.backend.sum_dims(self._wide("sum_dim"), (self._dim("sum_dim", dim),)))
 
-    def sum_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
+    def sum_dims(self: Numeric[B, D], dims: tuple[int, ...]) -> Tensor[B, D, K]:
         """Added along several dims."""
         return self._new(self.device.backend.sum_dims(self._wide("sum_dims"), self._dims("sum_dims", dims)))
 
-    def mean(self) -> Tensor[B, D1, K]:
+    def mean(self: Reduction[B, D, Float]) -> Tensor[B, D1, Float]:
         """The average of all elements. In float16 it adds in float32, so that the sum does not overflow."""
         self._not_empty("mean", range(self.rank))
         return self._new(self.device.backend.mean(self._of_kind("mean", "float")))
 
-    def mean_dims(self, dims: tuple[int, ...]) -> Tensor[B, D, K]:
+    def mean_dims(self: Reduction[B, D, Float], dims: tuple[int, ...]) -> Tensor[B, D, Float]:
         """The average along several dims."""
         array = self._of_kind("mean_dims", "float")
         dims = self._dims("mean_dims", dims)
         self._not_empty("mean_dims", dims)
         return self._new(self.device.backend.mean_dims(array, dims))
 
-    def mean_dim(self, dim: int) -> Tensor[B, D, K]:
+    def mean_dim(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The average along one dim."""
         array = self._of_kind("mean_dim", "float")
         return self._new(self.device.backend.mean_dims(array, self._filled("mean_dim", dim)))
 
-    def prod(self) -> Tensor[B, D1, K]:
+    def prod(self: Numeric[B, D]) -> Tensor[B, D1, K]:
         """All elements multiplied; 1 if there are none. A product of halves: no division, so zeros are no trouble."""
         return self._new(self.device.backend.prod(self._wide("prod")))
 
-    def prod_dim(self, dim: int) -> Tensor[B, D, K]:
+    def prod_dim(self: Numeric[B, D], dim: int) -> Tensor[B, D, K]:
         """Multiplied along one dim."""
         return self._new(self.device.backend.prod_dim(self._wide("prod_dim"), self._dim("prod_dim", dim)))
 
-    def max(self) -> Tensor[B, D1, K]:
+    def max(self: Numeric[B, D]) -> Tensor[B, D1, K]:
         """The largest element. Elements that tie for it share the gradient evenly."""
         self._not_empty("max", range(self.rank))
         return self._new(self.device.backend.max(self._of_kind("max", "number")))
 
-    def max_dim(self, dim: int) -> Tensor[B, D, K]:
+    def max_dim(self: Numeric[B, D], dim: int) -> Tensor[B, D, K]:
         """The largest along one dim."""
         return self._new(self.device.backend.max_dims(self._of_kind("max_dim", "number"), self._filled("max_dim", dim)))
 
-    def min(self) -> Tensor[B, D1, K]:
+    def min(self: Numeric[B, D]) -> Tensor[B, D1, K]:
         """The smallest element. Elements that tie for it share the gradient evenly."""
         self._not_empty("min", range(self.rank))
         return self._new(self.device.backend.min(self._of_kind("min", "number")))
 
-    def min_dim(self, dim: int) -> Tensor[B, D, K]:
+    def min_dim(self: Numeric[B, D], dim: int) -> Tensor[B, D, K]:
         """The smallest along one dim."""
         return self._new(self.device.backend.min_dims(self._of_kind("min_dim", "number"), self._filled("min_dim", dim)))
 
-    def argmax(self, dim: int) -> Tensor[B, D, Int]:
+    def argmax(self: Numeric[B, D], dim: int) -> Tensor[B, D, Int]:
         """Where the largest along one dim stands; the first of several."""
         found = self._filled("argmax", dim)
         return self._new(self.device.backend.argmax(self._of_kind("argmax", "number"), *found, self.device.int_dtype))
 
-    def argmin(self, dim: int) -> Tensor[B, D, Int]:
+    def argmin(self: Numeric[B, D], dim: int) -> Tensor[B, D, Int]:
         """Where the smallest along one dim stands; the first of several."""
         found = self._filled("argmin", dim)
         return self._new(self.device.backend.argmin(self._of_kind("argmin", "number"), *found, self.device.int_dtype))
 
-    def max_dim_with_indices(self, dim: int) -> tuple[Tensor[B, D, K], Tensor[B, D, Int]]:
+    def max_dim_with_indices(self: Numeric[B, D], dim: int) -> tuple[Tensor[B, D, K], Tensor[B, D, Int]]:
         """The largest along one dim, and where it stands."""
-        return self.max_dim(dim), self.argmax(dim)
+        largest: Tensor[B, D, Any] = self.max_dim(dim)
+        return largest, self.argmax(dim)
 
-    def var(self, dim: int) -> Tensor[B, D, K]:
+    def var(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The unbiased variance along one dim: squares over ``n - 1``; NaN for a single element."""
         return self._new(self.device.backend.var(self._of_kind("var", "float"), *self._filled("var", dim), 1))
 
-    def var_bias(self, dim: int) -> Tensor[B, D, K]:
+    def var_bias(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The biased (population) variance along one dim: squares over ``n``."""
         return self._new(self.device.backend.var(self._of_kind("var_bias", "float"), *self._filled("var_bias", dim), 0))
 
-    def std(self, dim: int) -> Tensor[B, D, K]:
+    def std(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The root of `var`. Its slope for a constant input is taken as 0."""
         return self._new(self.device.backend.std(self._of_kind("std", "float"), *self._filled("std", dim), 1))
 
-    def std_bias(self, dim: int) -> Tensor[B, D, K]:
+    def std_bias(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The root of `var_bias`. Its slope for a constant input is taken as 0."""
         return self._new(self.device.backend.std(self._of_kind("std_bias", "float"), *self._filled("std_bias", dim), 0))
 
-    def norm(self) -> Tensor[B, D1, K]:
+    def norm(self: Reduction[B, D, Float]) -> Tensor[B, D1, Float]:
         """The Euclidean length of all elements taken as one vector. Its slope at 0 is taken as 0."""
         return self._new(self.device.backend.norm(self._of_kind("norm", "float")))
 
@@ -121,7 +130,7 @@ class Reduction(TensorBase[B, D, K]):
         """True if every element of a mask is."""
         return self._new(self.device.backend.all(self._of_kind("all", "bool")))
 
-    def matmul(self, other: Tensor[B, D, K]) -> Tensor[B, D, K]:
+    def matmul(self: Matrices[B, K], other: Tensor[B, D, K]) -> Tensor[B, D, K]:
         """The matrix product over the last two dims: ``(…, n, k) @ (…, k, m)`` gives ``(…, n, m)``.
 
         Dims before the last two broadcast where one of them is 1. Both tensors need rank 2 or more.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
@@ -28,6 +29,8 @@ from .reduction import Reduction
 IB = TypeVar("IB", bound=Backend)
 B2 = TypeVar("B2", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
+ID = TypeVar("ID")
+IK = TypeVar("IK")
 
 
 class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K]):
@@ -99,7 +102,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def __format__(self, spec: str) -> str:
         return format(self.into_scalar(), spec) if spec else repr(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, np.dtype[np.generic]]:
         if self.backend.has_values and not self.backend.on_host:
             reason = f"the values are on {self.device}, and no copy between devices happens silently"
             raise BackendMismatch("conversion to a NumPy array", reason, hint="call .into_data() or .to_numpy()")
@@ -108,7 +111,8 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         return np.asarray(self.to_numpy(), dtype=dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.__array__().__dlpack__(**options)
+        values: Any = self.__array__()
+        return values.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # DLPack's number for the CPU
@@ -116,9 +120,13 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __iter__(self) -> Any:
-        reason = "a tensor is not iterated: its parts keep its rank, so the loop would never reach numbers"
-        raise DTypeMismatch("iteration", reason, hint="use x[i], chunks of x[i:j], or x.to_numpy()")
+    if TYPE_CHECKING:
+        __iter__: None  # not iterable: without it a checker would take ``x[0], x[1], ...`` for the way
+    else:
+
+        def __iter__(self) -> Any:
+            reason = "a tensor is not iterated: its parts keep its rank, so the loop would never reach numbers"
+            raise DTypeMismatch("iteration", reason, hint="use x[i], chunks of x[i:j], or x.to_numpy()")
 
     def __repr__(self) -> str:
         """Values to 4 digits, folded in the middle when there are many, then shape, device, backend, kind, dtype."""
@@ -157,7 +165,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     # Autodiff. These need a backend that is wrapped: Autodiff[...]
 
-    def require_grad(self) -> Tensor[B, D, K]:
+    def require_grad(self: Tensor[Differentiable[IB], D, Float]) -> Tensor[B, D, Float]:
         """A leaf with these values whose gradient `backward` will find.
 
         Raises:
@@ -168,7 +176,8 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         if self.primitive.dtype.kind != "f":
             reason = f"only float tensors have gradients; this one is {self.kind.__name__}, as labels and masks are"
             raise DTypeMismatch("require_grad", reason, given={"tensor": checks.describe(self)})
-        return self._new(self._autodiff("require_grad").require_grad(self.primitive))
+        leaf: Any = self._new(self._autodiff("require_grad").require_grad(self.primitive))
+        return cast("Tensor[B, D, Float]", leaf)
 
     @property
     def is_require_grad(self) -> bool:
@@ -189,12 +198,12 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     @overload
     @staticmethod
-    def from_inner(inner: Tensor[IB, D, K]) -> Tensor[Any, D, K]: ...
+    def from_inner(inner: Tensor[IB, ID, IK]) -> Tensor[Any, ID, IK]: ...
     @overload
     @staticmethod
-    def from_inner(inner: Tensor[IB, D, K], device: Device[AB]) -> Tensor[AB, D, K]: ...
+    def from_inner(inner: Tensor[IB, ID, IK], device: Device[AB]) -> Tensor[AB, ID, IK]: ...
     @staticmethod
-    def from_inner(inner: Tensor[IB, D, K], device: Device[Any] | None = None) -> Tensor[Any, D, K]:
+    def from_inner(inner: Tensor[IB, ID, IK], device: Device[Any] | None = None) -> Tensor[Any, ID, IK]:
         """A constant on ``Autodiff[B]`` around a tensor of ``B``; ``device`` says which, where there are several."""
         target: Any = Differentiable.over(inner.device) if device is None else device
         if not target.backend.is_autodiff:
@@ -298,6 +307,7 @@ class TypedTensor(types.GenericAlias):
             return found
         backend, rank, kind = _expectations(super().__getattribute__("__args__"))
 
+        @functools.wraps(found)  # an editor shows the constructor's own signature
         def make(*args: Any, **options: Any) -> Any:
             if name == "from_data" and kind in (Int, Bool) and len(args) < 3:
                 device = options["device"] if "device" in options else list(args)[-1]

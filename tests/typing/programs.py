@@ -1,0 +1,456 @@
+"""Small programs, wrong and right, as a student would write them: nothing is annotated that Python does not ask for.
+
+Each wrong one has what mypy and pyright call its error, and what it raises; None is an error that is not seen. Each
+right one has the type of its last line.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PREAMBLE = """\
+from typing import TypeVar
+
+import numpy as np
+
+from tinyburn import (
+    Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig,
+    Tensor, Traced, activation, autodiff, nn, optim,
+)
+
+plain = NdArray.device()
+meta = Meta.device()
+tracked = Autodiff[NdArray].device()
+vector = Tensor.ones((4,), plain)
+matrix = Tensor.ones((16, 4), plain)
+cube = Tensor.ones((2, 16, 4), plain)
+on_meta = Tensor.ones((16, 4), meta)
+x = Tensor.ones((16, 4), tracked)
+w = Tensor.ones((4, 4), tracked).require_grad()
+labels = Tensor.arange(0, 4, plain)
+truths = vector > 0.0
+layer = nn.LinearConfig(4, 2).init(tracked)
+mse = nn.MseLoss()
+loss = (x @ w).mean()
+grads = loss.backward(retain_graph=True)
+
+B = TypeVar("B", bound=Backend)
+D = TypeVar("D")
+
+
+def normalized(batch: Tensor[B, D]) -> Tensor[B, D]:
+    return (batch - batch.mean_dim(0)) / batch.std_bias(0)
+
+
+class Model(Module):
+    def __init__(self, device: Device[Autodiff[NdArray]]) -> None:
+        self.first = nn.LinearConfig(4, 8).init(device)
+        self.second = nn.LinearConfig(8, 2).init(device)
+
+    def forward(self, x: Tensor[Autodiff[NdArray], D2], scale: float = 1.0) -> Tensor[Autodiff[NdArray], D2]:
+        return self.second(self.first(x).tanh()) * scale
+
+
+model = Model(tracked)
+"""
+"""What every program can use."""
+
+
+class Wrong(NamedTuple):
+    """A wrong program.
+
+    Attributes:
+        code: the program.
+        mypy: the code of mypy's error; None if it sees none.
+        pyright: the rule that pyright reports.
+        raises: the exception when it runs; None if it runs, as where an annotation alone is wrong.
+    """
+
+    code: str
+    mypy: str | None
+    pyright: str | None
+    raises: str | None
+
+
+class Right(NamedTuple):
+    """A right program, and the type of its last line; ``D2`` stands for ``Literal[2]``."""
+
+    code: str
+    type: str
+
+
+WRONG = {
+    "ranks: add": Wrong("matrix + vector", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: subtract": Wrong("vector - cube", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: multiply": Wrong("matrix * cube", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: divide": Wrong("matrix / vector", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: matmul": Wrong("matrix @ cube", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: matmul of two vectors": Wrong("vector @ vector", "misc", "reportOperatorIssue", "ShapeError"),
+    "ranks: transpose of a vector": Wrong("vector.transpose()", "misc", "reportAttributeAccessIssue", "ShapeError"),
+    "ranks: mT of a vector": Wrong("vector.mT", "misc", "reportAttributeAccessIssue", "ShapeError"),
+    "ranks: compare": Wrong("matrix < vector", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: a method": Wrong("matrix.add(vector)", "arg-type", "reportArgumentType", "ShapeError"),
+    "ranks: maximum": Wrong("matrix.maximum(vector)", "arg-type", "reportArgumentType", "ShapeError"),
+    "ranks: after sum": Wrong("matrix + matrix.sum()", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: after unsqueeze": Wrong(
+        "matrix + vector.unsqueeze().unsqueeze()", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: after squeeze": Wrong(
+        "matrix + Tensor.ones((1, 4), plain).squeeze(0)", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: after reshape": Wrong("vector + vector.reshape((2, 2))", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: after flatten": Wrong("matrix + matrix.flatten()", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: a mask of another rank": Wrong(
+        "matrix.mask_fill(truths, 0.0)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "ranks: nested lists": Wrong(
+        "vector + Tensor.from_data([[1.0], [2.0]], plain)", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: nested lists with a dtype": Wrong(
+        "vector + Tensor.from_data([[1.0], [2.0]], plain, dtype='float32')",
+        "arg-type",
+        "reportOperatorIssue",
+        "ShapeError",
+    ),
+    "ranks: full": Wrong("vector + Tensor.full((4, 4), 0.5, plain)", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: zeros with a dtype": Wrong(
+        "vector + Tensor.zeros((4, 4), plain, dtype='float32')", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: random": Wrong(
+        "vector + Tensor.random((2, 2), Distribution.Default, plain)", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: eye": Wrong("vector + Tensor.eye(4, plain)", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: select by a matrix": Wrong(
+        "matrix.select(0, labels.unsqueeze())", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "ranks: too short a permutation": Wrong("cube.permute(1, 0)", "call-arg", "reportCallIssue", "ShapeError"),
+    "ranks: too long a permutation": Wrong("matrix.permute(0, 2, 1)", "call-arg", "reportCallIssue", "ShapeError"),
+    "ranks: an annotation": Wrong("wrong: Tensor[NdArray, D1] = matrix", "assignment", "reportAssignmentType", None),
+    "ranks: a parameter": Wrong(
+        "wrong: Param[NdArray, D1] = Param.from_tensor(matrix)", "arg-type", "reportAssignmentType", None
+    ),
+    "ranks: an array": Wrong("vector + Tensor.from_data(np.ones((4, 4), np.float32), plain)", None, None, "ShapeError"),
+    "ranks: in the brackets": Wrong("Tensor[NdArray, D2].ones((4,), plain)", None, None, "ShapeError"),
+    "ranks: in the brackets, then used": Wrong(
+        "Tensor[NdArray, D2].ones((4,), plain) + matrix", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: a shape that is computed": Wrong("vector + Tensor.ones(matrix.shape, plain)", None, None, "ShapeError"),
+    "ranks: a list as a shape": Wrong("vector + Tensor.ones([4, 4], plain)", None, None, "ShapeError"),
+    "ranks: zeros of an Int dtype": Wrong(
+        "labels + Tensor.zeros((4, 4), plain, dtype='int64')", None, None, "ShapeError"
+    ),
+    "ranks: rank 5": Wrong("vector + Tensor.ones((1, 1, 1, 1, 4), plain)", None, None, "ShapeError"),
+    "shapes: sizes that differ": Wrong("matrix + Tensor.ones((16, 5), plain)", None, None, "ShapeError"),
+    "shapes: inner dims that differ": Wrong("matrix @ matrix", None, None, "ShapeError"),
+    "shapes: a dim that does not exist": Wrong("matrix.sum_dim(2)", None, None, "ShapeError"),
+    "shapes: a number for a shape": Wrong("Tensor.ones(4, plain)", "call-overload", "reportCallIssue", "ShapeError"),
+    "shapes: a float in a shape": Wrong("Tensor.ones((4.0, 4), plain)", "arg-type", "reportCallIssue", "ShapeError"),
+    "backends: add": Wrong("matrix + on_meta", "arg-type", "reportOperatorIssue", "BackendMismatch"),
+    "backends: plain and tracked": Wrong("matrix + x", "arg-type", "reportOperatorIssue", "BackendMismatch"),
+    "backends: tracked and plain": Wrong("w - matrix", "arg-type", "reportOperatorIssue", "BackendMismatch"),
+    "backends: matmul": Wrong("on_meta @ matrix", "arg-type", "reportOperatorIssue", "BackendMismatch"),
+    "backends: an update across": Wrong("w - w.inner() * 0.1", "arg-type", "reportOperatorIssue", "BackendMismatch"),
+    "backends: an annotation": Wrong("wrong: Tensor[Meta, D2] = matrix", "assignment", "reportAssignmentType", None),
+    "backends: a device of another": Wrong(
+        "wrong: Tensor[Meta, D2] = Tensor.ones((1, 1), plain)", "assignment", "reportAssignmentType", None
+    ),
+    "backends: an annotated device": Wrong("wrong: Device[Meta] = plain", "assignment", "reportAssignmentType", None),
+    "backends: a class for a device": Wrong(
+        "Tensor.ones((4,), NdArray)", "call-overload", "reportCallIssue", "BackendMismatch"
+    ),
+    "backends: a string for a device": Wrong(
+        "Tensor.ones((4,), 'cpu')", "call-overload", "reportCallIssue", "BackendMismatch"
+    ),
+    "backends: no device": Wrong("Tensor.ones((4,))", "call-overload", "reportCallIssue", "TypeError"),
+    "backends: a gradient of another backend": Wrong(
+        "loss.backward(gradient=Tensor.ones((1,), meta))", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "backends: in the brackets": Wrong("Tensor[Meta, D2].ones((4, 4), plain)", None, None, "BackendMismatch"),
+    "backends: a device by its configuration": Wrong(
+        "matrix + Tensor.ones((16, 4), RunConfig().init())", None, None, "BackendMismatch"
+    ),
+    "backends: from_inner without a device": Wrong("Tensor.from_inner(matrix) + matrix", None, None, "BackendMismatch"),
+    "backends: a device around another": Wrong(
+        "x + Tensor.ones((16, 4), Autodiff.over(meta))", None, None, "BackendMismatch"
+    ),
+    "backends: values of shapes alone": Wrong("on_meta.to_numpy()", None, None, "BackendMismatch"),
+    "autodiff: require_grad on a plain backend": Wrong(
+        "matrix.require_grad()", "misc", "reportAttributeAccessIssue", "BackendMismatch"
+    ),
+    "autodiff: require_grad of labels": Wrong(
+        "Tensor.arange(0, 4, tracked).require_grad()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"
+    ),
+    "autodiff: require_grad of a mask": Wrong(
+        "(w > 0.0).require_grad()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"
+    ),
+    "autodiff: backward on a plain backend": Wrong(
+        "matrix.sum().backward()", "misc", "reportAttributeAccessIssue", "BackendMismatch"
+    ),
+    "autodiff: backward of labels": Wrong(
+        "Tensor.arange(0, 4, tracked).backward()", "misc", "reportAttributeAccessIssue", "GraphError"
+    ),
+    "autodiff: inner of a plain backend": Wrong(
+        "matrix.inner()", "misc", "reportAttributeAccessIssue", "BackendMismatch"
+    ),
+    "autodiff: grad of a plain tensor": Wrong(
+        "matrix.grad(grads)", "misc", "reportAttributeAccessIssue", "BackendMismatch"
+    ),
+    "autodiff: a gradient is on the inner backend": Wrong(
+        "found = w.grad(grads)\nif found is not None:\n    w + found",
+        "arg-type",
+        "reportOperatorIssue",
+        "BackendMismatch",
+    ),
+    "autodiff: a gradient may be missing": Wrong(
+        "x.grad(grads) * 0.1", "operator", "reportOptionalOperand", "TypeError"
+    ),
+    "autodiff: a gradient of another rank": Wrong(
+        "loss.backward(gradient=matrix)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "autodiff: no gradients": Wrong("w.grad(loss)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "autodiff: from_inner on a plain device": Wrong(
+        "Tensor.from_inner(matrix, plain)", "type-var", "reportArgumentType", "BackendMismatch"
+    ),
+    "autodiff: a second backward": Wrong(
+        "y = (w * w).sum()\ny.backward()\ny.backward()",
+        None,
+        None,
+        "GraphError",
+    ),
+    "autodiff: nothing is tracked": Wrong("x.sum().backward()", None, None, "GraphError"),
+    "kinds: labels to numbers": Wrong("vector + labels", "arg-type", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: labels are no floats": Wrong(
+        "wrong: Tensor[NdArray, D1] = labels", "assignment", "reportAssignmentType", None
+    ),
+    "kinds: exp of labels": Wrong("labels.exp()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: mean of labels": Wrong("labels.mean()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: labels divided": Wrong("labels / 2", "operator", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: a number divided by labels": Wrong("1 / labels", "operator", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: relu of labels": Wrong("activation.relu(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "kinds: adding truth values": Wrong("truths + truths", "misc", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: summing truth values": Wrong("truths.sum()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: comparing truth values": Wrong("truths < truths", "misc", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: minus a mask": Wrong("-truths", "misc", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: a mask of numbers": Wrong(
+        "vector.mask_fill(vector, 0.0)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "kinds: indices of numbers": Wrong("vector.gather(0, vector)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "kinds: not of numbers": Wrong("~vector", "misc", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: any of numbers": Wrong("vector.any()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: a cast to Int, then exp": Wrong(
+        "vector.cast('int64').exp()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"
+    ),
+    "kinds: a fraction added to labels": Wrong("labels + 0.5", None, None, "DTypeMismatch"),
+    "kinds: a parameter of labels": Wrong(
+        "Param.from_tensor(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "operands: a string": Wrong("matrix + '1'", "arg-type", "reportOperatorIssue", "DTypeMismatch"),
+    "operands: a list": Wrong("matrix @ [[1.0]]", "arg-type", "reportOperatorIssue", "DTypeMismatch"),
+    "operands: None": Wrong("matrix * None", "arg-type", "reportOperatorIssue", "DTypeMismatch"),
+    "operands: an array on the right": Wrong(
+        "matrix + np.ones((16, 4))", "arg-type", "reportOperatorIssue", "DTypeMismatch"
+    ),
+    "operands: an array on the left": Wrong(
+        "np.ones((16, 4)) * matrix", "operator", "reportOperatorIssue", "DTypeMismatch"
+    ),
+    "operands: an array whose dtype is not known": Wrong("matrix + np.array([1.0])", None, None, "DTypeMismatch"),
+    "operands: iteration": Wrong(
+        "for row in matrix:\n    print(row)",
+        "misc",
+        "reportGeneralTypeIssues",
+        "DTypeMismatch",
+    ),
+    "operands: unpacking": Wrong("first, second = vector", "misc", "reportGeneralTypeIssues", "DTypeMismatch"),
+    "operands: list()": Wrong("list(vector)", "call-overload", "reportArgumentType", "DTypeMismatch"),
+    "operands: ints for a permutation": Wrong("matrix.permute((1, 0))", "call-arg", "reportCallIssue", "ShapeError"),
+    "operands: a keyword of another library": Wrong("matrix.mean(dim=0)", "call-arg", "reportCallIssue", "TypeError"),
+    "operands: a method of another library": Wrong(
+        "matrix.item()", "attr-defined", "reportAttributeAccessIssue", "AttributeError"
+    ),
+    "dtypes: a misspelt name": Wrong(
+        "Tensor.ones((4,), plain, dtype='float23')", "call-overload", "reportCallIssue", "DTypeMismatch"
+    ),
+    "dtypes: an alias": Wrong("vector.cast('float')", "call-overload", "reportCallIssue", "DTypeMismatch"),
+    "dtypes: a NumPy type": Wrong(
+        "Tensor.zeros((4,), plain, dtype=np.float64)", "call-overload", "reportCallIssue", "DTypeMismatch"
+    ),
+    "dtypes: random Int": Wrong(
+        "Tensor.random((4,), Distribution.Default, plain, dtype='int64')",
+        "call-overload",
+        "reportCallIssue",
+        "DTypeMismatch",
+    ),
+    "dtypes: two Float formats": Wrong(
+        "vector + Tensor.ones((4,), plain, dtype='float64')", None, None, "DTypeMismatch"
+    ),
+    "functions: their results": Wrong(
+        "normalized(w) + normalized(matrix)", "arg-type", "reportOperatorIssue", "BackendMismatch"
+    ),
+    "functions: their kinds": Wrong("normalized(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "modules: an initializer on another backend": Wrong(
+        "x + Initializer.Ones.init((16, 4), plain).val()", "arg-type", "reportOperatorIssue", "BackendMismatch"
+    ),
+    "modules: a layer on another backend": Wrong("layer(matrix)", "arg-type", "reportArgumentType", "BackendMismatch"),
+    "modules: a layer of a vector": Wrong(
+        "layer(Tensor.ones((4,), tracked))", "type-var", "reportArgumentType", "ShapeError"
+    ),
+    "modules: a layer of labels": Wrong(
+        "layer(Tensor.zeros((1, 4), tracked, dtype='int64'))", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "modules: a layer of an array": Wrong("layer(np.ones((1, 4)))", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "modules: a model on another backend": Wrong("model(matrix)", "arg-type", "reportArgumentType", "BackendMismatch"),
+    "modules: a model of another rank": Wrong(
+        "model(Tensor.ones((2, 3, 4), tracked))", "arg-type", "reportArgumentType", None
+    ),
+    "modules: too many arguments": Wrong("model(x, 1.0, 2.0)", "call-arg", "reportCallIssue", "TypeError"),
+    "modules: too few arguments": Wrong("model()", "call-arg", "reportCallIssue", "TypeError"),
+    "modules: an argument's name": Wrong("model(x, factor=2.0)", "call-arg", "reportCallIssue", "TypeError"),
+    "modules: a result of another rank": Wrong("model(x) + x.sum()", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "modules: after valid()": Wrong("layer.valid()(x)", "arg-type", "reportArgumentType", "BackendMismatch"),
+    "modules: after fork()": Wrong("layer.fork(meta)(x)", "arg-type", "reportArgumentType", "BackendMismatch"),
+    "modules: a model as a function of another": Wrong(
+        "next(map(model, [matrix]))", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: a loss of two ranks": Wrong(
+        "mse(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
+    ),
+    "modules: a loss that does not exist": Wrong(
+        "mse(x, x, reduction='max')", "arg-type", "reportArgumentType", "ConfigError"
+    ),
+    "modules: an activation of labels": Wrong("nn.Relu()(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "modules: a step without gradients": Wrong(
+        "optim.SgdConfig().init().step(0.1, model, loss)", "arg-type", "reportArgumentType", "ConfigError"
+    ),
+    "modules: a config's field": Wrong("nn.LinearConfig(4, 'two')", "arg-type", "reportArgumentType", "ConfigError"),
+}
+
+RIGHT = {
+    "ranks: a bias": Right("matrix + vector.unsqueeze()", "Tensor[NdArray, D2, Float]"),
+    "ranks: a batch": Right("matrix.unsqueeze() * cube", "Tensor[NdArray, D3, Float]"),
+    "ranks: numbers": Right("2 * matrix - 1.5 / matrix**2 % 3", "Tensor[NdArray, D2, Float]"),
+    "ranks: reductions": Right("cube.mean() + matrix.sum()", "Tensor[NdArray, D1, Float]"),
+    "ranks: kept dims": Right("matrix - matrix.mean_dim(0)", "Tensor[NdArray, D2, Float]"),
+    "ranks: reshape": Right("matrix.reshape((4, 4, 4))", "Tensor[NdArray, D3, Float]"),
+    "ranks: reshape to 5": Right("matrix.reshape((1, 1, 1, 16, 4))", "Tensor[NdArray, D5, Float]"),
+    "ranks: reshape to a computed shape": Right("matrix.reshape(on_meta.shape)", "Tensor[NdArray, Any, Float]"),
+    "ranks: flatten": Right("cube.flatten()", "Tensor[NdArray, D1, Float]"),
+    "ranks: squeeze": Right("Tensor.ones((1, 4), plain).squeeze(0)", "Tensor[NdArray, D1, Float]"),
+    "ranks: unsqueeze_dim": Right("vector.unsqueeze_dim(1)", "Tensor[NdArray, D2, Float]"),
+    "ranks: a matrix product": Right("matrix @ matrix.transpose()", "Tensor[NdArray, D2, Float]"),
+    "ranks: mT": Right("cube @ cube.mT", "Tensor[NdArray, D3, Float]"),
+    "ranks: permute": Right("cube.permute(2, 0, 1)", "Tensor[NdArray, D3, Float]"),
+    "ranks: permute of rank 5": Right(
+        "Tensor.ones((1, 1, 1, 2, 3), plain).permute(4, 3, 2, 1, 0)", "Tensor[NdArray, Any, Float]"
+    ),
+    "ranks: swap_dims": Right("cube.swap_dims(0, 2)", "Tensor[NdArray, D3, Float]"),
+    "ranks: slices": Right("matrix[1:3, ::2]", "Tensor[NdArray, D2, Float]"),
+    "ranks: an int keeps its dim": Right("matrix[np.int64(1)]", "Tensor[NdArray, D2, Float]"),
+    "ranks: expand": Right("vector.unsqueeze().expand((3, -1))", "Tensor[NdArray, D2, Float]"),
+    "made: ones": Right("Tensor.ones((4,), plain)", "Tensor[NdArray, D1, Float]"),
+    "made: zeros with a dtype": Right("Tensor.zeros((2, 3), plain, dtype='float64')", "Tensor[NdArray, D2, Float]"),
+    "made: zeros with a dtype of another tensor": Right(
+        "Tensor.zeros((2, 3), plain, vector.dtype)", "Tensor[NdArray, Any, Any]"
+    ),
+    "made: zeros of an Int dtype": Right("Tensor.zeros((2, 3), plain, dtype='int32')", "Tensor[NdArray, Any, Int]"),
+    "made: empty of truth values": Right("Tensor.empty((2, 3), plain, dtype=DType.BOOL)", "Tensor[NdArray, Any, Bool]"),
+    "made: full": Right("Tensor.full((1, 2, 3, 4), 0.5, tracked)", "Tensor[Autodiff[NdArray], D4, Float]"),
+    "made: full of a NumPy number": Right("Tensor.full((2,), np.float32(0.5), plain)", "Tensor[NdArray, D1, Float]"),
+    "made: a shape of NumPy numbers": Right(
+        "Tensor.zeros((np.int64(2), np.int64(3)), plain)", "Tensor[NdArray, D2, Float]"
+    ),
+    "made: a shape as a list": Right("Tensor.zeros([2, 3], plain)", "Tensor[NdArray, Any, Float]"),
+    "made: a shape that is computed": Right("Tensor.zeros(matrix.shape, plain)", "Tensor[NdArray, Any, Float]"),
+    "made: eye": Right("Tensor.eye(3, tracked)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "made: arange": Right("Tensor.arange(0, 10, meta)", "Tensor[Meta, D1, Int]"),
+    "made: random": Right("Tensor.random((2, 2), Distribution.Normal(0, 1), plain)", "Tensor[NdArray, D2, Float]"),
+    "made: a like": Right("labels.zeros_like()", "Tensor[NdArray, D1, Int]"),
+    "made: in the brackets": Right("Tensor[NdArray, D2].ones((1, 2), plain)", "Tensor[NdArray, D2, Float]"),
+    "data: a list": Right("Tensor.from_data([1, 2.5], plain)", "Tensor[NdArray, D1, Float]"),
+    "data: rows": Right("Tensor.from_data([[1, 0.5], [2, 3]], tracked)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "data: rows of rows": Right("Tensor.from_data([[[1.0]]], plain)", "Tensor[NdArray, D3, Float]"),
+    "data: tuples": Right("Tensor.from_data(((1.0, 2.0), (3.0, 4.0)), plain)", "Tensor[NdArray, D2, Float]"),
+    "data: an empty list": Right("Tensor.from_data([], plain)", "Tensor[NdArray, D1, Float]"),
+    "data: with a dtype": Right("Tensor.from_data([[1.0, 2.0]], plain, dtype='float64')", "Tensor[NdArray, D2, Float]"),
+    "data: labels": Right("Tensor.from_data([3, 1, 2], plain, dtype='int64')", "Tensor[NdArray, D1, Int]"),
+    "data: a mask": Right(
+        "vector.mask_fill(Tensor.from_data([True, False, True, False], plain), 0.0)", "Tensor[NdArray, D1, Float]"
+    ),
+    "data: truth values": Right("Tensor.from_data([[True], [False]], plain)", "Tensor[NdArray, D2, Bool]"),
+    "data: an array": Right("Tensor.from_data(np.ones((2, 2)), plain)", "Tensor[NdArray, Any, Any]"),
+    "data: NumPy's numbers beside a tensor": Right(
+        "np.float32(2.0) * matrix + np.int64(1)", "Tensor[NdArray, D2, Float]"
+    ),
+    "data: to an array": Right("matrix.to_numpy().mean(axis=0).shape", "Any"),
+    "data: a function of NumPy": Right("bool(np.allclose(matrix, 1.0))", "bool"),
+    "data: one number": Right("float(matrix.mean())", "float"),
+    "kinds: comparisons": Right("matrix > 0.0", "Tensor[NdArray, D2, Bool]"),
+    "kinds: truth values from labels": Right("labels == 1", "Tensor[NdArray, D1, Bool]"),
+    "kinds: labels added": Right("labels + 1", "Tensor[NdArray, D1, Int]"),
+    "kinds: labels as floats": Right("labels.float() / 2", "Tensor[NdArray, D1, Float]"),
+    "kinds: truth values counted": Right("truths.int().sum()", "Tensor[NdArray, D1, Int]"),
+    "kinds: accuracy": Right("(labels == labels).float().mean()", "Tensor[NdArray, D1, Float]"),
+    "kinds: cast": Right("matrix.cast('float16')", "Tensor[NdArray, D2, Float]"),
+    "kinds: cast to Int": Right("matrix.cast('int32')", "Tensor[NdArray, D2, Int]"),
+    "kinds: not": Right("~truths", "Tensor[NdArray, D1, Bool]"),
+    "kinds: argmax": Right("matrix.argmax(1)", "Tensor[NdArray, D2, Int]"),
+    "kinds: largest and where": Right(
+        "matrix.max_dim_with_indices(1)", "tuple[Tensor[NdArray, D2, Float], Tensor[NdArray, D2, Int]]"
+    ),
+    "kinds: gather": Right("vector.gather(0, labels)", "Tensor[NdArray, D1, Float]"),
+    "kinds: select": Right("matrix.select(0, labels)", "Tensor[NdArray, D2, Float]"),
+    "kinds: mask_where": Right("vector.mask_where(truths, vector * 2.0)", "Tensor[NdArray, D1, Float]"),
+    "kinds: activations": Right("activation.softmax(activation.relu(matrix), 1)", "Tensor[NdArray, D2, Float]"),
+    "backends: the course's device": Right("Autodiff[NdArray].device()", "DecoratedDevice[Autodiff[NdArray]]"),
+    "backends: a traced device": Right(
+        "Autodiff[Traced[NdArray]].device()", "DecoratedDevice[Autodiff[Traced[NdArray]]]"
+    ),
+    "backends: from a configuration": Right("RunConfig().init()", "Device[Any]"),
+    "backends: the device inside": Right("matrix + Tensor.ones((16, 4), tracked.inner)", "Tensor[NdArray, D2, Float]"),
+    "backends: to_device": Right("matrix.to_device(meta)", "Tensor[Meta, D2, Float]"),
+    "backends: from_inner": Right(
+        "Tensor.from_inner(matrix, tracked) * w.mean().unsqueeze()", "Tensor[Autodiff[NdArray], D2, Float]"
+    ),
+    "autodiff: a leaf": Right("Tensor.ones((2, 2), tracked).require_grad()", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "autodiff: backward": Right("loss.backward()", "Gradients[NdArray]"),
+    "autodiff: a gradient": Right("w.grad(grads)", "Tensor[NdArray, D2, Float] | None"),
+    "autodiff: an update": Right(
+        "g = w.grad(grads)\nassert g is not None\nTensor.from_inner(w.inner() - g * 0.1, tracked)",
+        "Tensor[Autodiff[NdArray], D2, Float]",
+    ),
+    "autodiff: a given gradient": Right("loss.backward(gradient=Tensor.ones((1,), plain))", "Gradients[NdArray]"),
+    "autodiff: detach": Right("w.detach() * x[0:4]", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: a layer": Right("layer", "Linear[Autodiff[NdArray]]"),
+    "modules: a layer's result": Right("layer(x)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: a layer of rank 3": Right(
+        "layer(Tensor.ones((2, 3, 4), tracked))", "Tensor[Autodiff[NdArray], D3, Float]"
+    ),
+    "modules: a layer by itself": Right("nn.LinearConfig(4, 2).init(plain)(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: its weight": Right("layer.weight.val()", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: a model's result": Right("model(x, scale=2.0)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: a layer inside a model": Right("model.first(x)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: an activation": Right("nn.Gelu()(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: a layer as a function": Right("autodiff.checkpoint(layer, x)", "Tensor[Any, Any, Any]"),
+    "modules: a model as a function": Right("next(map(model, [x]))", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: a loss": Right("mse(layer(x), Tensor.zeros((16, 2), tracked))", "Tensor[Autodiff[NdArray], D1, Float]"),
+    "modules: valid": Right("layer.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: fork": Right("layer.fork(plain)(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: to_device": Right("layer.to_device(meta)(on_meta)", "Tensor[Meta, D2, Float]"),
+    "modules: no_grad": Right("layer.no_grad()(x)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: a step": Right("optim.SgdConfig().init().step(0.1, model, grads)", "Model"),
+    "modules: a step of a layer": Right(
+        "optim.SgdConfig().init().step(0.1, layer, mse(layer(x), layer(x).detach()).backward())",
+        "Linear[Autodiff[NdArray]]",
+    ),
+    "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
+    "modules: an initializer": Right("Initializer.Zeros.init((2,), tracked)", "Param[Autodiff[NdArray], Any]"),
+    "modules: a parameter": Right("Param.from_tensor(vector)", "Param[NdArray, D1]"),
+    "functions: of any backend and rank": Right(
+        "normalized(matrix) + normalized(normalized(matrix))", "Tensor[NdArray, D2, Float]"
+    ),
+    "functions: of a tracked tensor": Right("normalized(w)", "Tensor[Autodiff[NdArray], D2, Float]"),
+}
+
+
+def not_seen() -> list[Wrong]:
+    """The wrong programs that no checker can refuse: they need a value, and not only a type."""
+    return [wrong for wrong in WRONG.values() if not (wrong.mypy or wrong.pyright)]
