@@ -23,8 +23,8 @@ IB = TypeVar("IB", bound=Backend, covariant=True)
 class NamedByParts(type):
     """The class of the decorators' classes.
 
-    ``Autodiff[NdArray]`` stands under no name in a module, so `pickle` takes it by its parts: the decorator, the backend
-    inside and the options, each by its own name.
+    ``Autodiff[NdArray]`` stands under no name in a module, so `pickle` takes it by its parts: the decorator, the
+    backend inside and the options, each by its own name.
     """
 
 

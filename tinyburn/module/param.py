@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.checks import reject_dtype
+from tinyburn.tensor.checks import check_tensor, reject_dtype
 
 B = TypeVar("B", bound=Backend)
 D = TypeVar("D", default=Any)
@@ -103,6 +103,7 @@ class Param(Generic[B, D]):
 
 def _parameter(tensor: Tensor[B, D], identity: ParamId, is_frozen: bool) -> Param[B, D]:
     """A parameter whose tensor is a leaf of the graph, that no other parameter has; or a constant if it is frozen."""
+    check_tensor("Param", tensor)
     primitive: Any = tensor.primitive
     if primitive.dtype.kind != "f":
         raise reject_dtype("Param.from_tensor", tensor, "float")
