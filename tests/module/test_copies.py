@@ -273,6 +273,12 @@ def test_freezing_what_is_not_there(part: Any) -> None:
         assert "layers.0.weight, layers.0.bias, layers.1.weight" in str(caught.value)
 
 
+@pytest.mark.parametrize("part", [3, None, ["layers.0"], b"layers"], ids=repr)
+def test_freezing_by_something_else(part: Any) -> None:
+    with pytest.raises(ConfigError, match="neither a path, a module nor a parameter"):
+        mlp().freeze(part)
+
+
 def test_a_step_trains_what_is_not_frozen() -> None:
     model = mlp().freeze("layers.1")
     trained = optim.SgdConfig(weight_decay=0.1).init().step(0.1, model, model(batch(model)).sum().backward())

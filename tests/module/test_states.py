@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,10 +165,19 @@ def test_a_module_that_is_a_dataclass() -> None:
 
 def test_what_a_module_cannot_hold_is_said() -> None:
     device = tracked()
-    for model in (Holding({mask([True], device)}, device), Holding([{nn.Relu()}], device)):
+    constant = mask([True], device)
+    for held in (
+        {constant},
+        frozenset([nn.Relu()]),
+        deque([constant]),
+        [{"a": {nn.Relu()}}],
+        MappingProxyType({1: constant}),
+    ):
+        model = Holding(held, device)
         for action in (model.num_params, lambda model=model: model.fork(device), lambda model=model: repr(model)):
-            with pytest.raises(ConfigError, match="a set has no order"):
+            with pytest.raises(ConfigError, match="parts are not looked for in a") as caught:
                 action()
+            assert str(caught.value).startswith("attribute held")
     with pytest.raises(ConfigError, match="__slots__"):
         dataclasses.make_dataclass("Slotted", [("weight", Any)], bases=(Module,), slots=True)
     loop = Holding([], device)

@@ -358,3 +358,25 @@ def test_a_tracked_tensor_that_is_no_parameter_is_said_in_the_step_and_in_the_di
     model.gates = {"left": [const([3.0, 4.0], tracked())]}
     grads = model(const([1.0, 1.0], tracked())).sum().backward()
     assert optim.SgdConfig().init().step(1.0, model, grads).w.val().to_numpy().tolist() == [-2.0, -2.0]
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, -math.inf])
+def test_settings_that_would_fill_a_model_with_nan(bad: float) -> None:
+    model = a_model()
+    with pytest.raises(ConfigError, match="finite number of 0 or more"):
+        optim.SgdConfig().init().step(bad, model, loss_of(model).backward())
+    for name in ("momentum", "weight_decay"):
+        with pytest.raises(ConfigError, match=f"{name} is {bad}, and must be a finite number"):
+            optim.SgdConfig(**{name: bad})
+
+
+def test_a_step_of_something_else() -> None:
+    model = a_model()
+    wrong: Any
+    for wrong in (None, [model], loss_of(model).backward()):
+        with pytest.raises(ConfigError, match="is no Module"):
+            optim.SgdConfig().init().step(0.1, wrong, loss_of(model).backward())
+        with pytest.raises((TypeError, ValueError)):
+            Param.from_tensor(wrong)
+        with pytest.raises((TypeError, ValueError)):
+            model.w.replaced(wrong)

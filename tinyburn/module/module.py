@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -159,9 +160,12 @@ class Module:
         for part in parts:
             if isinstance(part, str):
                 inside = {id(param) for path, param in places if f"{path}.".startswith(f"{part}.")}
+            elif isinstance(part, Module | Param):
+                wanted = [part] if isinstance(part, Param) else [param for _, param in part.named_params()]
+                inside = {id(param) for _, param in places} & set(map(id, wanted))
             else:
-                mine = {id(param) for _, param in places}
-                inside = mine & ({id(part)} if isinstance(part, Param) else {id(p) for _, p in part.named_params()})
+                reason = f"{part!r} is neither a path, a module nor a parameter"
+                raise ConfigError(asked, reason, hint='write a path, as in "layers.0"')
             if not inside:
                 name = part if isinstance(part, str) else type(part).__name__
                 reason = f"no parameter of {type(self).__name__} is in {name!r}"
@@ -177,30 +181,34 @@ class Module:
         def is_there(tensor: AnyTensor) -> bool:
             return tensor.device == device
 
-        return _Rebuilding(
+        return _copied(
+            self,
             lambda param: param if is_there(param.val()) else param.fork(device),
             lambda tensor: tensor if is_there(tensor) else _moved(tensor, device),
-        ).of(self)
+        )
 
     def fork(self: M, device: Device[Any]) -> M:
         """A copy on a device that trains on its own: each parameter becomes a new leaf there."""
-        return _Rebuilding(lambda param: param.fork(device), lambda tensor: _moved(tensor, device)).of(self)
+        return _copied(self, lambda param: param.fork(device), lambda tensor: _moved(tensor, device))
 
     def valid(self: M) -> M:
         """A copy on the backend inside autodiff: what to evaluate and to deploy with."""
-        return _Rebuilding(lambda param: param.inner(), _without_graph).of(self)
+        return _copied(self, lambda param: param.inner(), _without_graph)
 
     def no_grad(self: M) -> M:
         """A copy with all of its parameters frozen. Only this copy: there is no global switch to forget."""
-        return _Rebuilding(
-            lambda param: param.fork(param.val().device).freeze(), lambda tensor: copy.deepcopy(tensor.detach())
-        ).of(self)
+        return _copied(
+            self, lambda param: param.fork(param.val().device).freeze(), lambda tensor: copy.deepcopy(tensor.detach())
+        )
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self, type(self).__name__, "", "", {}))
 
 
 Part: TypeAlias = "Module | AnyParam | AnyTensor"
+_PARTS = (Module, Param, Tensor)
+_PLAIN = {type(None), bool, int, float, str}
+"""What most other attributes are. They are passed by first: every call of a module walks over those of its caller."""
 
 
 def _parts_of(module: Module) -> Iterator[tuple[str, Part]]:
@@ -210,9 +218,11 @@ def _parts_of(module: Module) -> Iterator[tuple[str, Part]]:
 
 
 def _parts_in(name: str, value: Any) -> Iterator[tuple[str, Part]]:
-    if isinstance(value, Module | Param | Tensor):
+    if isinstance(value, _PARTS):
         yield name, value
-    elif isinstance(value, list | tuple):
+    elif type(value) in _PLAIN:
+        return
+    elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             yield from _parts_in(f"{name}.{index}", item)
     elif isinstance(value, dict):
@@ -221,9 +231,16 @@ def _parts_in(name: str, value: Any) -> Iterator[tuple[str, Part]]:
     elif _is_record(value):
         for field in dataclasses.fields(value):
             yield from _parts_in(f"{name}.{field.name}", getattr(value, field.name))
-    elif isinstance(value, set | frozenset) and any(isinstance(item, Module | Param | Tensor) for item in value):
-        reason = "a set has no order, so its parts have no names"
-        raise ConfigError(f"a module's attribute {name}", reason, hint="use a list or a dict")
+    elif any(isinstance(item, _PARTS) for item in _items_of_others(value)):
+        reason = f"a module's parts are not looked for in a {type(value).__name__}, so training would miss them"
+        raise ConfigError(f"attribute {name}", reason, hint="use a list, a tuple, a dict or a dataclass")
+
+
+def _items_of_others(value: Any) -> Iterable[Any]:
+    """What a container holds that gives its parts no lasting names."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, set | frozenset | deque) else ()
 
 
 def _is_record(value: Any) -> bool:
@@ -258,12 +275,12 @@ class _Rebuilding:
 
     def of(self, module: M) -> M:
         """The copy."""
-        for _ in _walk(module):  # raises for what has no path: nothing may be left out without a word
-            pass
         made: M = self._rebuilt(module)
         return made
 
     def _rebuilt(self, value: Any) -> Any:
+        if type(value) in _PLAIN:
+            return value
         if id(value) in self._made:
             return self._made[id(value)]
         if isinstance(value, Param):
@@ -273,7 +290,7 @@ class _Rebuilding:
         elif isinstance(value, tuple):
             items = [self._rebuilt(item) for item in value]
             made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        elif isinstance(value, Module | list | dict) or _is_record(value):
+        elif isinstance(value, (Module, list, dict)) or _is_record(value):
             made = self._made[id(value)] = copy.copy(value)
             self._fill(made, value)
         else:
@@ -293,6 +310,13 @@ class _Rebuilding:
             for field in dataclasses.fields(value):
                 rebuilt = self._rebuilt(getattr(value, field.name))
                 object.__setattr__(twin, field.name, rebuilt)  # also in a frozen one
+
+
+def _copied(module: M, of_param: Callable[[AnyParam], AnyParam], of_tensor: Callable[[AnyTensor], AnyTensor]) -> M:
+    """A copy with other parameters and tensors. Raises ConfigError if there is a part that a walk would not find."""
+    for _ in _walk(module):
+        pass
+    return _Rebuilding(of_param, of_tensor).of(module)
 
 
 def _checked(made: object, path: str) -> AnyParam:

@@ -13,7 +13,7 @@ from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.base import foreign
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.checks import reject_dtype
+from tinyburn.tensor.checks import check_tensor, reject_dtype
 
 B = TypeVar("B", bound=Backend, covariant=True)
 IB = TypeVar("IB", bound=Backend)
@@ -114,6 +114,7 @@ class Param(Generic[B, D]):
 
 def _parameter(tensor: Tensor[B, D], identity: ParamId, is_frozen: bool) -> Param[B, D]:
     """A parameter whose tensor is a leaf of the graph, that no other parameter has; or a constant if it is frozen."""
+    check_tensor("Param", tensor)
     primitive: Any = tensor.primitive
     result: Any = tensor
     if primitive.dtype.kind != "f":

@@ -16,10 +16,12 @@ def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> None:
     """Returns if at least one parameter has a gradient, and nothing that has one would be left behind in silence.
 
     Raises:
-        ConfigError: ``grads`` are no gradients; a tracked tensor of the model has one, but is no `Param`; or two
-            values of one parameter have one each.
+        ConfigError: ``model`` is no module, or ``grads`` are no gradients; a tracked tensor of the model has a
+            gradient, but is no `Param`; or two values of one parameter have one each.
         GraphError: no parameter has a gradient. It names what the gradients belong to.
     """
+    if not isinstance(model, Module):
+        raise ConfigError(asked, f"{type(model).__name__} is no Module", hint="hand it the model, then the gradients")
     if not isinstance(grads, Gradients):
         reason = f"{type(grads).__name__} holds no gradients"
         raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -31,7 +32,11 @@ class SgdConfig(Config):
     def problems(self) -> list[str]:
         """Values that no optimizer can have."""
         fields = {"momentum": self.momentum, "weight_decay": self.weight_decay}
-        return [f"{name} is {value}, and must be 0 or more" for name, value in fields.items() if not value >= 0]
+        return [
+            f"{name} is {value}, and must be a finite number of 0 or more"
+            for name, value in fields.items()
+            if not 0 <= value < math.inf
+        ]
 
     def init(self) -> Sgd:
         """The optimizer, without any state yet."""
@@ -51,8 +56,8 @@ class Sgd:
         Raises GraphError if no parameter has a gradient, and ConfigError for a bad learning rate, for a tracked tensor
         of the model that is no `Param`, and if the momentum is that of another model.
         """
-        if not lr >= 0:
-            raise ConfigError("Sgd.step", f"the learning rate is {lr}, and must be 0 or more")
+        if not 0 <= lr < math.inf:
+            raise ConfigError("Sgd.step", f"the learning rate is {lr}, and must be a finite number of 0 or more")
         check_gradients("Sgd.step", model, grads)
         if self._velocities and not any(param.id in self._velocities for _, param in model.named_params()):
             reason = f"its momentum is that of other parameters than those of this {type(model).__name__}"
