@@ -95,6 +95,9 @@ WRONG = {
     "ranks: after unsqueeze": Wrong(
         "matrix + vector.unsqueeze().unsqueeze()", "arg-type", "reportOperatorIssue", "ShapeError"
     ),
+    "ranks: after unsqueeze to a rank": Wrong(
+        "matrix + vector.unsqueeze(3)", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
     "ranks: after squeeze": Wrong(
         "matrix + Tensor.ones((1, 4), plain).squeeze(0)", "arg-type", "reportOperatorIssue", "ShapeError"
     ),
@@ -335,6 +338,8 @@ RIGHT = {
     "ranks: reshape to a computed shape": Right("matrix.reshape(on_meta.shape)", "Tensor[NdArray, Any, Float]"),
     "ranks: flatten": Right("cube.flatten()", "Tensor[NdArray, D1, Float]"),
     "ranks: squeeze": Right("Tensor.ones((1, 4), plain).squeeze(0)", "Tensor[NdArray, D1, Float]"),
+    "ranks: unsqueeze to a rank": Right("vector.unsqueeze(3)", "Tensor[NdArray, D3, Float]"),
+    "ranks: unsqueeze to a computed rank": Right("vector.unsqueeze(cube.rank)", "Tensor[NdArray, Any, Float]"),
     "ranks: unsqueeze_dim": Right("vector.unsqueeze_dim(1)", "Tensor[NdArray, D2, Float]"),
     "ranks: a matrix product": Right("matrix @ matrix.transpose()", "Tensor[NdArray, D2, Float]"),
     "ranks: mT": Right("cube @ cube.mT", "Tensor[NdArray, D3, Float]"),
