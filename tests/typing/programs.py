@@ -95,6 +95,9 @@ WRONG = {
     "ranks: after unsqueeze": Wrong(
         "matrix + vector.unsqueeze().unsqueeze()", "arg-type", "reportOperatorIssue", "ShapeError"
     ),
+    "ranks: after unsqueeze to a rank": Wrong(
+        "matrix + vector.unsqueeze(3)", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
     "ranks: after squeeze": Wrong(
         "matrix + Tensor.ones((1, 4), plain).squeeze(0)", "arg-type", "reportOperatorIssue", "ShapeError"
     ),
@@ -254,6 +257,10 @@ WRONG = {
         "np.ones((16, 4)) * matrix", "operator", "reportOperatorIssue", "DTypeMismatch"
     ),
     "operands: an array whose dtype is not known": Wrong("matrix + np.array([1.0])", None, None, "DTypeMismatch"),
+    "operands: an elementwise function of NumPy": Wrong(
+        "np.exp(matrix)", "call-overload", "reportCallIssue", "TypeError"
+    ),
+    "operands: a reduction of NumPy": Wrong("np.sum(matrix)", "call-overload", "reportCallIssue", "TypeError"),
     "operands: iteration": Wrong(
         "for row in matrix:\n    print(row)",
         "misc",
@@ -335,6 +342,8 @@ RIGHT = {
     "ranks: reshape to a computed shape": Right("matrix.reshape(on_meta.shape)", "Tensor[NdArray, Any, Float]"),
     "ranks: flatten": Right("cube.flatten()", "Tensor[NdArray, D1, Float]"),
     "ranks: squeeze": Right("Tensor.ones((1, 4), plain).squeeze(0)", "Tensor[NdArray, D1, Float]"),
+    "ranks: unsqueeze to a rank": Right("vector.unsqueeze(3)", "Tensor[NdArray, D3, Float]"),
+    "ranks: unsqueeze to a computed rank": Right("vector.unsqueeze(cube.rank)", "Tensor[NdArray, Any, Float]"),
     "ranks: unsqueeze_dim": Right("vector.unsqueeze_dim(1)", "Tensor[NdArray, D2, Float]"),
     "ranks: a matrix product": Right("matrix @ matrix.transpose()", "Tensor[NdArray, D2, Float]"),
     "ranks: mT": Right("cube @ cube.mT", "Tensor[NdArray, D3, Float]"),
@@ -381,7 +390,7 @@ RIGHT = {
         "np.float32(2.0) * matrix + np.int64(1)", "Tensor[NdArray, D2, Float]"
     ),
     "data: to an array": Right("matrix.to_numpy().mean(axis=0).shape", "Any"),
-    "data: a function of NumPy": Right("bool(np.allclose(matrix, 1.0))", "bool"),
+    "data: a function of NumPy": Right("bool((np.asarray(matrix) * 2.0 == 2.0).all())", "bool"),
     "data: one number": Right("float(matrix.mean())", "float"),
     "kinds: comparisons": Right("matrix > 0.0", "Tensor[NdArray, D2, Bool]"),
     "kinds: truth values from labels": Right("labels == 1", "Tensor[NdArray, D1, Bool]"),

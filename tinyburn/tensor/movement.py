@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from operator import index as index_of
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
@@ -76,6 +76,12 @@ class Movement(TensorBase[B, D, K]):
     def unsqueeze(self: Movement[B, D2, K]) -> Tensor[B, D3, K]: ...
     @overload
     def unsqueeze(self: Movement[B, D3, K]) -> Tensor[B, D4, K]: ...
+    @overload
+    def unsqueeze(self, rank: Literal[2]) -> Tensor[B, D2, K]: ...
+    @overload
+    def unsqueeze(self, rank: Literal[3]) -> Tensor[B, D3, K]: ...
+    @overload
+    def unsqueeze(self, rank: Literal[4]) -> Tensor[B, D4, K]: ...
     @overload
     def unsqueeze(self, rank: int | None = None) -> Tensor[B, Any, K]: ...
     def unsqueeze(self, rank: int | None = None) -> Tensor[B, Any, K]:

@@ -102,17 +102,20 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     def __format__(self, spec: str) -> str:
         return format(self.into_scalar(), spec) if spec else repr(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, np.dtype[np.generic]]:
-        if self.backend.has_values and not self.backend.on_host:
-            reason = f"the values are on {self.device}, and no copy between devices happens silently"
-            raise BackendMismatch("conversion to a NumPy array", reason, hint="call .into_data() or .to_numpy()")
-        if copy is False:
-            raise ValueError("a tensor only gives out copies, so that its values cannot change; leave copy=False out")
-        return np.asarray(self.to_numpy(), dtype=dtype)
+    if not TYPE_CHECKING:  # a checker would let NumPy take a tensor beside an array, which raises
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+            if self.backend.has_values and not self.backend.on_host:
+                reason = f"the values are on {self.device}, and no copy between devices happens silently"
+                raise BackendMismatch("conversion to a NumPy array", reason, hint="call .into_data() or .to_numpy()")
+            if copy is False:
+                raise ValueError(
+                    "a tensor only gives out copies, so that its values cannot change; leave copy=False out"
+                )
+            return np.asarray(self.to_numpy(), dtype=dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
-        values: Any = self.__array__()
-        return values.__dlpack__(**options)
+        return np.asarray(self).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # DLPack's number for the CPU
