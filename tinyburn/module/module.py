@@ -101,24 +101,33 @@ class Module:
         return "\n".join(_lines(self, type(self).__name__, ""))
 
 
-def _children_of(name: str, value: Any) -> Iterator[tuple[str, Module | AnyParam]]:
+def _children_of(name: str, value: Any, outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Module | AnyParam]]:
+    """What is in an attribute; ``outside`` are the containers around it."""
     if isinstance(value, Module | Param):
         yield name, value
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _children_of(f"{name}.{index}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _children_of(f"{name}.{key}", item)
+    elif isinstance(value, list | tuple | dict):
+        outside = _entered(value, outside, name)
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _children_of(f"{name}.{key}", item, outside)
 
 
-def _walk(module: Module, prefix: str) -> Iterator[tuple[str, AnyParam]]:
-    """Every parameter with its path, a shared one at each of its places."""
+def _walk(module: Module, prefix: str, outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, AnyParam]]:
+    """Every parameter with its path, a shared one at each of its places; ``outside`` are the modules around it."""
+    outside = _entered(module, outside, prefix.rstrip("."))
     for name, child in module.named_children():
         if isinstance(child, Module):
-            yield from _walk(child, f"{prefix}{name}.")
+            yield from _walk(child, f"{prefix}{name}.", outside)
         else:
             yield prefix + name, child
+
+
+def _entered(part: Any, outside: tuple[Any, ...], path: str) -> tuple[Any, ...]:
+    """What is around the parts of a part. Raises ConfigError if it stands inside itself: a walk would never end."""
+    if any(part is one for one in outside):
+        reason = f"{path} is a {type(part).__name__} that stands inside itself, so its parameters would have no end"
+        hint = "give a part what it needs of the whole as an argument of forward, and no attribute"
+        raise ConfigError("the parts of a module", reason, hint=hint)
+    return (*outside, part)
 
 
 def _copied(value: Any, replace: Callable[[AnyParam], AnyParam], made: dict[Module, Module]) -> Any:
@@ -162,6 +171,7 @@ def _name_in(caller: Module | None, module: Module) -> str:
 
 
 def _lines(module: Module, title: str, indent: str) -> list[str]:
+    count = module.num_params()  # before its parts are printed: it finds a module inside itself
     lines = [f"{indent}{title} {{"]
     inside = indent + "  "
     for name, value in vars(module).items():
@@ -169,7 +179,7 @@ def _lines(module: Module, title: str, indent: str) -> list[str]:
             lines.append(f"{inside}{name}: {value}")
     for name, child in module.named_children():
         lines += _child_lines(name, child, inside)
-    return [*lines, f"{inside}params: {module.num_params()}", f"{indent}}}"]
+    return [*lines, f"{inside}params: {count}", f"{indent}}}"]
 
 
 def _child_lines(name: str, child: Any, indent: str) -> list[str]:
