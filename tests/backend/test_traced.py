@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support import UnderTest
-from tinyburn import Module, NdArray, Tensor, Traced
-from tinyburn.backend.log import FORMATS, Category, Kind
+from tinyburn import Autodiff, BalancedCheckpointing, ConfigError, Module, NdArray, Tensor, Traced
+from tinyburn.backend.log import FORMATS, OP_OPERANDS, Category, Kind
+from tinyburn.memory import measure
+from tinyburn.memory.history import History
+from tinyburn.memory.holders import read_holders
+from tinyburn.memory.measure import find_log, read_report
+from tinyburn.memory.timeline import walk
 
 
 def log_of_a_product(device: Any) -> Any:
@@ -93,3 +100,84 @@ def test_the_log_knows_the_dtype_of_each_buffer(base: UnderTest) -> None:
     _ = x > 0.0
     found = [FORMATS[event[4]] for event in device.log.events if event[0] == Kind.ALLOC]
     assert found == [base.float_dtype, base.int_dtype, base.float_dtype, base.int_dtype, "bool"]
+
+
+# A log that is cleared
+
+
+def grown(device: Any, steps: int, *, clear: bool) -> tuple[Any, list[Any]]:
+    """Some training steps with everything that a log knows: saves, gradients, views, and names that stay."""
+    log, kept = find_log(device), []
+    w = Tensor.ones((3, 2), device).require_grad()
+    for number in range(steps):
+        x = Tensor.ones((4, 3), device)
+        prediction = (x @ w).exp()
+        loss = (prediction * prediction).transpose().sum()
+        if clear:
+            log.clear()
+        kept = [*kept[-2:], prediction, loss.backward()] if number % 2 else [loss, x[1:]]
+        assert log.live_bytes == sum(list(walk(log))[-1][2])
+    return log, kept
+
+
+@pytest.mark.parametrize("strategy", [(), (BalancedCheckpointing,)], ids=["keep all", "balanced"])
+def test_a_cleared_log_says_of_later_what_the_whole_log_says(base: UnderTest, strategy: tuple[Any, ...]) -> None:
+    """The bytes after each event, the buffers, their categories and savers; and events that are the same."""
+    whole_device = base.inside(Traced).inside(Autodiff, *strategy).device()
+    whole, held = grown(whole_device, 5, clear=False)
+    device = base.inside(Traced).inside(Autodiff, *strategy).device()
+    log, also_held = grown(device, 5, clear=True)
+    assert len(held) == len(also_held)
+
+    later = len(log.events) - next(
+        at for at, (event, *_) in enumerate(walk(log)) if event[0] == Kind.OP and len(event) > OP_OPERANDS
+    )
+    assert later > 10
+
+    def without_op_index(event: Any) -> Any:
+        return (event[0], event[1], *event[3:]) if event[0] == Kind.SAVE else event
+
+    assert [*map(without_op_index, log.events[-later:])] == [*map(without_op_index, whole.events[-later:])]
+    assert [totals for *_, totals in walk(log)][-later:] == [totals for *_, totals in walk(whole)][-later:]
+    for back in range(1, later):
+        ours, theirs = (
+            [
+                (h.buffer, h.bytes, h.category, h.made_by.op, [str(saver) for saver in h.savers])
+                for h in read_holders(each, len(each.events) - back, {})
+            ]
+            for each in (log, whole)
+        )
+        assert ours == theirs
+    assert read_report(log, None).peak_bytes > 0
+    assert History(log) is not None
+
+
+def test_a_log_that_is_cleared_does_not_grow(base: UnderTest) -> None:
+    backend = base.inside(Traced).inside(Autodiff)
+    (few, held), (many, also_held) = (grown(backend.device(), steps, clear=True) for steps in (10, 40))
+    assert len(held) == len(also_held)
+    assert (len(many.events), many.names) == (len(few.events), few.names)
+
+
+def test_an_old_list_of_events_stays_and_ids_go_on() -> None:
+    device: Any = Traced[NdArray].device()
+    x = Tensor.ones((2,), device)
+    before = device.log.events
+    copy = list(before)
+    device.log.clear()
+    y = x + 1.0
+    assert before == copy
+    assert [event[1] for event in device.log.events if event[0] == Kind.ALLOC] == [0, 1]
+    assert device.memory_usage().number_allocs == 2
+    del x, y
+    assert list(walk(device.log))[-1][2] == (0,) * len(Category)
+
+
+def test_a_log_that_is_being_read_is_not_cleared() -> None:
+    def job(device: Any, batch: int) -> Any:
+        x = Tensor.ones((batch,), device)
+        device.log.clear()
+        return x
+
+    with pytest.raises(ConfigError, match="outside the job"):
+        measure(job, NdArray.device(), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.module.models import Mlp, MlpConfig, Nested, Tied
 from tests.support import UnderTest, assert_close, const, gradient_of, plain, tracked
 from tinyburn import (
     Autodiff,
+    ConfigError,
     Device,
     DTypeMismatch,
     GraphError,
@@ -246,3 +248,75 @@ def test_modules_take_keywords_and_return_anything() -> None:
 
     assert Flexible()(1, 2, scale=3) == (3, 6)
     assert repr(Flexible()) == "Flexible {\n  params: 0\n}"
+
+
+# A module inside itself
+
+
+class Node(Module):
+    def __init__(self, device: Device[Any]) -> None:
+        self.layer = nn.LinearConfig(2, 2).init(device)
+        self.parts: Any = None
+
+
+def itself(device: Device[Any]) -> Module:
+    node = Node(device)
+    node.parts = node
+    return node
+
+
+def in_a_list(device: Device[Any]) -> Module:
+    node = Node(device)
+    node.parts = [{"first": (node,)}]
+    return node
+
+
+def two_that_hold_each_other(device: Device[Any]) -> Module:
+    node, other = Node(device), Node(device)
+    node.parts, other.parts = other, node
+    return node
+
+
+def a_list_in_itself(device: Device[Any]) -> Module:
+    node = Node(device)
+    node.parts = [1]
+    node.parts.append(node.parts)
+    return node
+
+
+def a_dict_in_itself(device: Device[Any]) -> Module:
+    node = Node(device)
+    node.parts = {}
+    node.parts["again"] = [node.parts]
+    return node
+
+
+@pytest.mark.parametrize(
+    "make", [itself, in_a_list, two_that_hold_each_other, a_list_in_itself, a_dict_in_itself], ids=lambda f: f.__name__
+)
+def test_a_module_inside_itself_is_one_clear_error(make: Callable[[Device[Any]], Module]) -> None:
+    device = Autodiff[NdArray].device()
+    model, outer = make(device), Node(device)
+    outer.parts = [model]
+    for each in (model, outer):
+        for call in (
+            lambda m=each: repr(m),
+            lambda m=each: list(m.named_params()),
+            lambda m=each: m.num_params(),
+            lambda m=each: m.visit(lambda path, param: None),
+            lambda m=each: m.to_device(NdArray.device()),
+            lambda m=each: m.fork(device),
+            lambda m=each: m.valid(),
+            lambda m=each: m.no_grad(),
+            lambda m=each: m.map(lambda path, param: param),
+        ):
+            with pytest.raises(ConfigError, match="inside itself"):
+                call()
+
+
+def test_a_part_that_is_there_twice_is_not_inside_itself() -> None:
+    node = Node(Autodiff[NdArray].device())
+    shared = [node.layer]
+    node.parts = [shared, {"again": shared, "layer": node.layer}, node.layer]
+    assert node.num_params() == 6
+    assert repr(node).count("Linear") == 5

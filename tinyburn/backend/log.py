@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from tinyburn.base.dtype import DTYPES, DType
+from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import num_elements
 
 Event = tuple[int, ...]
@@ -52,7 +53,8 @@ class Category(IntEnum):
 
 
 class EventLog:
-    """Append-only. ``events`` and ``names`` are all there is to read; the rest is for the writer.
+    """``events`` and ``names`` are all there is to read; the rest is for the writer. Events are only appended, and
+    only `clear` forgets them.
 
     Attributes:
         watcher: called with the index of each event right after it was written; None for nobody. It lets a reader
@@ -83,6 +85,22 @@ class EventLog:
         if self.watcher is not None:
             self.watcher(len(self.events) - 1)
 
+    def clear(self) -> None:
+        """Forgets what has been, so that the log of a long loop does not grow: it begins anew with what is alive now.
+
+        Each buffer comes with the operation that made it, as a maker without operands, its ALLOC in the category that
+        it has now, and its saves that have not ended. Ids and names stay. So whatever is read from the log later is
+        what the whole log would say of that time. Who holds the old list of events keeps it.
+
+        Raises ConfigError while `memory.measure` reads the log.
+        """
+        if self.watcher is not None:
+            reason = "somebody reads the log at this moment, and would lose the events before it"
+            raise ConfigError("log.clear", reason, hint="clear it outside the job that is measured")
+        past, self.events = self.events, []  # the collector may free a buffer at any moment; that is written here
+        self.events[:0] = _events_of_the_living(past)
+        self.last_op = max((at for at, event in enumerate(self.events) if event[0] == Kind.OP), default=-1)
+
     def op(self, name: str, path: str, operands: list[int]) -> None:
         self.last_op = len(self.events)
         self.write((Kind.OP, self.name(name), self.name(path), self.name(self.phase), *operands))
@@ -96,6 +114,39 @@ class EventLog:
         self.live_bytes += size
         self.write((Kind.ALLOC, buffer.id, size, int(category), _FORMAT_NUMBERS[array.dtype]))
         return buffer
+
+
+def _events_of_the_living(events: list[Event]) -> list[Event]:
+    """A log in which happens no more than is needed for what is alive at the end of another one."""
+    alive: dict[int, list[Event]] = {}  # for each buffer: its operation, its ALLOC, its open saves
+    op: Event = ()
+    for event in events:
+        kind, buffer = event[0], event[1]
+        if kind == Kind.OP:
+            op = event[:OP_OPERANDS]
+        elif kind == Kind.ALLOC:
+            alive[buffer] = [op, event]
+        elif kind == Kind.FREE:
+            del alive[buffer]
+        elif kind == Kind.RECATEGORISE:
+            alive[buffer][1] = (*alive[buffer][1][:3], event[2], *alive[buffer][1][4:])
+        elif kind == Kind.SAVE:
+            alive[buffer].append(event)
+        elif kind == Kind.RELEASE:
+            _end_save(alive[buffer], event[2:])
+    kept: list[Event] = []
+    for maker, alloc, *saves in alive.values():
+        at = len(kept)
+        kept += [maker, alloc, *((kind, buffer, at, *keeper) for kind, buffer, _, *keeper in saves)]
+    return kept
+
+
+def _end_save(own: list[Event], keeper: Event) -> None:
+    """Takes out the latest save by the node that has let go."""
+    for at in range(len(own) - 1, 1, -1):
+        if own[at][3:] == keeper:
+            del own[at]
+            return
 
 
 class Buffer:

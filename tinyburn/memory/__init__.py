@@ -3,7 +3,7 @@
 from .allocators import simulate
 from .batch import BatchPlan, max_batch_size
 from .extras import Row
-from .holders import Holder, Saver, holders_at_peak
+from .holders import Holder, Saver, holders_at_peak, holders_now
 from .lines import Candidate
 from .measure import JobError, MemoryReport, measure
 from .payload import tensor_payload_bytes
@@ -18,6 +18,7 @@ __all__ = [
     "Row",
     "Saver",
     "holders_at_peak",
+    "holders_now",
     "max_batch_size",
     "measure",
     "plan",

@@ -11,11 +11,14 @@ from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Gradients
+from tinyburn.autodiff.recipes import sources_of
 from tinyburn.backend import Category, Device, Kind
 from tinyburn.backend.log import Event, EventLog
 from tinyburn.backend.traced import TracedArray
+from tinyburn.base.errors import BackendMismatch
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
+from tinyburn.tensor.checks import check_device
 
 from .measure import Job, JobError, find_log, read_report
 from .plan import run_on_shapes, shapes_device
@@ -85,6 +88,32 @@ def holders_at_peak(job: Job, batch_size: int, *, device: Device[Any] | None = N
     peak = read_report(log, None).peak_event
     names = _names_at(peak, log, job, batch_size, shapes_device(device))
     return read_holders(log, peak, names)
+
+
+def holders_now(device: Device[Any]) -> tuple[Holder, ...]:
+    """Every buffer of a traced device that is alive now, the largest first: what keeps my notebook's memory?
+
+    Names are those of the caller's module, such as a notebook, and not of functions. Among them are ``_`` and ``Out``,
+    with which IPython keeps each result that a cell has shown. A tensor also keeps what the graph behind it has saved:
+    then the name is as in ``the graph of loss in <module>``.
+
+    Raises BackendMismatch if the device keeps no log.
+    """
+    check_device("memory.holders_now", device)
+    if not any(isinstance(getattr(each, "log", None), EventLog) for each in _layers(device)):
+        backend = device.backend.__name__
+        hint = "compute on Traced[NdArray].device(), or on Autodiff[Traced[NdArray]].device()"
+        raise BackendMismatch("memory.holders_now", f"{backend} keeps no log of its buffers", hint=hint)
+    log = find_log(device)
+    names = {name: value for name, value in sys._getframe(1).f_globals.items() if not name.startswith("__")}
+    return read_holders(log, len(log.events) - 1, _names_of_module(names, log))
+
+
+def _layers(device: Any) -> Iterator[Any]:
+    """A device, and those inside it."""
+    while device is not None:
+        yield device
+        device = getattr(device, "inner", None)
 
 
 def _names_at(peak: int, log: EventLog, job: Job, batch_size: int, device: Device[Any]) -> Names:
@@ -171,13 +200,42 @@ def _frames(stop: CodeType) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def _names_of_module(values: dict[str, Any], log: EventLog) -> Names:
+    """The names of a module that hold buffers of a log, and those that hold a graph which does."""
+    found: dict[int, dict[str, None]] = {}
+    for name, value in values.items():
+        for buffer in _buffers_in(value, log):
+            found.setdefault(buffer, {})[f"{name} in <module>"] = None
+        for tensor in _tensors_in(value, set()):
+            for buffer in _buffers_of_graph(tensor, log):
+                found.setdefault(buffer, {})[f"the graph of {name} in <module>"] = None
+    return {buffer: tuple(names) for buffer, names in found.items()}
+
+
 def _buffers_in(value: Any, log: EventLog) -> Iterator[int]:
     for tensor in _tensors_in(value, set()):
-        primitive: Any = tensor.primitive
-        while primitive is not None and not isinstance(primitive, TracedArray):
-            primitive = getattr(primitive, "primitive", None)
-        if primitive is not None and primitive.buffer.log is log:
-            yield primitive.buffer.id
+        yield from _buffer_of(tensor.primitive, log)
+
+
+def _buffer_of(primitive: Any, log: EventLog) -> Iterator[int]:
+    while primitive is not None and not isinstance(primitive, TracedArray):
+        primitive = getattr(primitive, "primitive", None)
+    if primitive is not None and primitive.buffer.log is log:
+        yield primitive.buffer.id
+
+
+def _buffers_of_graph(tensor: Tensor[Any, Any, Any], log: EventLog) -> Iterator[int]:
+    """What the rules of all nodes behind a tensor have saved."""
+    waiting = [node] if (node := getattr(tensor.primitive, "node", None)) is not None else []
+    seen = set(waiting)
+    while waiting:
+        for parent, rule, saved in waiting.pop().edges or ():
+            for _, value in rule.tensors(saved):
+                for primitive in sources_of([value]):
+                    yield from _buffer_of(primitive, log)
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
 
 
 def _tensors_in(value: Any, seen: set[int]) -> Iterator[Tensor[Any, Any, Any]]:
