@@ -92,6 +92,9 @@ class Segment:
         self.random_state = device.random_state()
         self.gradients: dict[Node, AnyTensor] = {}
 
+    def __repr__(self) -> str:
+        return f"Segment({len(self.primitives)} inputs)"
+
     def run(self) -> AnyTensor:
         """Runs the function on its inputs, each tracked one as a leaf of its own: the segment's graph ends there."""
         self.before = new_number()
@@ -143,6 +146,9 @@ class SegmentRule:
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.keeps_inputs = False  # the inputs are kept once, so one of the edges answers for them
+
+    def __repr__(self) -> str:
+        return f"SegmentRule({self.segment})"
 
     def gradient(self, g: AnyTensor, saved: tuple[Any, ...], parent: Node) -> AnyTensor:
         """The gradient of what the node ``parent`` stands for.

@@ -142,6 +142,9 @@ class GraphArray:
         self.shape = primitive.shape
         self.dtype = primitive.dtype
 
+    def __repr__(self) -> str:
+        return f"GraphArray({self.shape}, {self.dtype.name})"
+
     def as_constant(self) -> Node:
         """The node of a constant, made when a tracked operation first uses it; it says what was there and keeps no
         buffer."""

@@ -52,6 +52,9 @@ class Flow:
         self.nodes: dict[Node, GradientSize] = {}
         self.edges: dict[tuple[Node, Node], list[GradientSize]] = {}
 
+    def __repr__(self) -> str:
+        return f"Flow({len(self.nodes)} gradients)"
+
 
 def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, is_part: bool = False) -> Observer | None:
     """The observer of a walk on an Autodiff backend; None if there is nothing beside the walk to be done."""
@@ -71,6 +74,9 @@ class Observer:
 
     def __init__(self, inner: type[Backend], flow: Flow | None, keeps_graph: bool, is_part: bool) -> None:
         self._inner, self._flow, self._keeps_graph, self._is_part = inner, flow, keeps_graph, is_part
+
+    def __repr__(self) -> str:
+        return "Observer()"
 
     def reach_end(self, node: Node, g: AnyTensor) -> None:
         """The whole gradient of a leaf is there."""

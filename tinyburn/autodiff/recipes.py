@@ -27,6 +27,9 @@ class Recipe:
         self._value: Array = None
         self.sources = sources_of(arguments) if listened else None
 
+    def __repr__(self) -> str:
+        return f"Recipe({len(self._arguments)} arguments)"
+
     def expect_call(self) -> None:
         """Says that one more `call` will come. The first time, this recipe will in turn call its ingredients."""
         stack = [self]

@@ -260,6 +260,9 @@ class Rule:
         tensors = {*(operation.parameters[tensor] for tensor in operation.tensors), "out"}
         self._tensors = tuple(name in tensors for name in self.names)
 
+    def __repr__(self) -> str:
+        return f"Rule(saves {', '.join(self.names) or 'nothing'})"
+
     def tensors(self, saved: Saved) -> list[tuple[str, Array]]:
         """What the saved keep alive, which is what costs memory, with the names of the operands."""
         rows = zip(self.names, self._tensors, saved, strict=True)

@@ -72,6 +72,9 @@ class EventLog:
         self._numbers: dict[str, int] = {}
         self._buffers = 0
 
+    def __repr__(self) -> str:
+        return f"EventLog({len(self.events)} events, {self.live_buffers} buffers of {self.live_bytes} B alive)"
+
     def name(self, text: str) -> int:
         """The number of a name, given on first use."""
         number = self._numbers.get(text)
@@ -160,6 +163,9 @@ class Buffer:
         self.size = size
         self.category = category
         self.saves = 0
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.id}, {self.size} B)"
 
     def recategorise(self, category: Category) -> None:
         if self.category is not category:

@@ -8,7 +8,7 @@ docs and the tests read them there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import getdoc
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -49,7 +49,7 @@ class Operation:
 
     parameters: tuple[str, ...]
     meaning: str
-    shape: Callable[..., Shape]
+    shape: Callable[..., Shape] = field(repr=False)
     result: Result = "like"
     view: View = "never"
     cheap: bool = True

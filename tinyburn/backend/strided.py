@@ -33,6 +33,9 @@ class StridedArray:
         self.strides = row_major_strides(shape) if strides is None else strides
         self.offset = offset
 
+    def __repr__(self) -> str:
+        return f"StridedArray({self.shape}, {self.dtype.name}, strides={self.strides}, offset={self.offset})"
+
     @property
     def size(self) -> int:
         """How many elements it has."""

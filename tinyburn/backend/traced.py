@@ -33,6 +33,9 @@ class TracedArray:
         self.shape = primitive.shape
         self.dtype = primitive.dtype
 
+    def __repr__(self) -> str:
+        return f"TracedArray({self.shape}, {self.dtype.name}, {self.buffer})"
+
 
 class TracedDevice(DecoratedDevice[Any]):
     """The inner device with a log of its own, so two traced devices never mix their tensors."""

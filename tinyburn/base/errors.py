@@ -7,6 +7,10 @@ every reason why that cannot work, and what to write instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
+from traceback import format_exception
+from types import TracebackType
+from typing import ClassVar
 
 from .scope import current_path
 
@@ -20,7 +24,13 @@ class TinyburnError(Exception):
         reasons: why it cannot be done: one, or every one.
         given: what it was asked with, by name.
         hint: what to write instead; its lines stay lines.
+
+    Attributes:
+        all_frames: whether a notebook also shows the lines of tinyburn that the error went through. It is set on the
+            class: ``TinyburnError.all_frames = True``.
     """
+
+    all_frames: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -38,6 +48,37 @@ class TinyburnError(Exception):
         if hint:
             lines.append(hint_lines(hint))
         super().__init__("\n".join(lines))
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of its own traceback: the reader's lines, and the message."""
+        shell = import_module("IPython").get_ipython()
+        kept, hidden = self.__traceback__, 0
+        if not TinyburnError.all_frames:
+            kept, hidden = readers_frames(self.__traceback__)
+        if shell is None:
+            return "".join(format_exception(type(self), self, kept)).splitlines()
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, kept)
+        note = f"({hidden} lines inside tinyburn are not shown; TinyburnError.all_frames = True shows them)\n"
+        return [*lines[:-1], note, *lines[-1:]] if hidden else lines
+
+
+def readers_frames(traceback: TracebackType | None) -> tuple[TracebackType | None, int]:
+    """A traceback without the frames inside tinyburn, and how many those are; the whole one if there are no others."""
+    entries = []
+    entry = traceback
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    mine = [entry for entry in entries if entry.tb_frame.f_globals.get("__name__", "").split(".")[0] != _PACKAGE]
+    if not mine:
+        return traceback, 0
+    shorter: TracebackType | None = None
+    for entry in reversed(mine):
+        shorter = TracebackType(shorter, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return shorter, len(entries) - len(mine)
+
+
+_PACKAGE = __name__.split(".")[0]
 
 
 def hint_lines(hint: str) -> str:

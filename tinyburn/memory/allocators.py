@@ -52,6 +52,9 @@ class Allocator:
         self.in_use = 0
         self.reserved = 0
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_use} B of {self.reserved} B in use)"
+
     def take(self, size: int) -> Chunk:
         """A chunk for a buffer of ``size`` bytes."""
         rounded = -(-size // self.rounding) * self.rounding

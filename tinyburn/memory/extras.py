@@ -98,6 +98,9 @@ class NodeCounter:
     def __init__(self) -> None:
         self._earlier = weakref.WeakSet(_nodes())
 
+    def __repr__(self) -> str:
+        return "NodeCounter()"
+
     def count(self) -> int:
         """How many are alive now."""
         return sum(node not in self._earlier for node in _nodes())

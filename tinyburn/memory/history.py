@@ -84,6 +84,9 @@ class History:
         self.returned = {buffer for buffer, record in self.records.items() if record.end > last}
         self._roles = self._find_roles()
 
+    def __repr__(self) -> str:
+        return f"History({len(self.records)} buffers)"
+
     def _read(self, index: int, event: Event) -> None:
         kind, subject = event[0], event[1]
         if kind == Kind.OP:

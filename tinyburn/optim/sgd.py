@@ -50,6 +50,9 @@ class Sgd:
         self.config = config
         self._velocities: dict[ParamId, AnyTensor] = {}
 
+    def __repr__(self) -> str:
+        return f"Sgd({self.config})"
+
     def step(self, lr: float, model: M, grads: Gradients[Any]) -> M:
         """The model one step of length ``lr`` down the gradient. A parameter without a gradient stays as it is.
 

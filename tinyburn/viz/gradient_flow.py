@@ -264,6 +264,9 @@ class Widths:
         decades = log10(self.high) - log10(self.low)
         self.step = (_WIDEST - _THINNEST) / max(decades, _DECADES)
 
+    def __repr__(self) -> str:
+        return f"Widths(step={self.step:.3g})"
+
     def of(self, rms: float) -> float:
         """In pixels; never so thin that the line is lost."""
         return _THINNEST if rms <= 0 else max(_WIDEST - self.step * (log10(self.high) - log10(rms)), _THINNEST)

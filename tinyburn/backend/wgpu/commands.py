@@ -90,6 +90,9 @@ class Commands:
         self.page = PAGE
         self.dispatches = self.submits = 0
 
+    def __repr__(self) -> str:
+        return f"Commands({self.dispatches} dispatches, {self.submits} submits)"
+
     def run(self, kernel: Kernel, bindings: tuple[Binding, ...], parameters: bytes, groups: tuple[int, ...]) -> None:
         """Writes down one call of a kernel: its operands, then its results, are in ``bindings``."""
         self.check_usable()

@@ -57,6 +57,9 @@ class Gpu:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._leave_to_the_parent)
 
+    def __repr__(self) -> str:
+        return f"Gpu({self.description})"
+
     def _leave_to_the_parent(self) -> None:
         """In a forked process the driver's threads are missing, and whoever waits for them waits for ever."""
         self.commands.give_up("this process was forked from one that had opened the GPU, and cannot use it")
@@ -113,6 +116,9 @@ class Faults:
         self._buffer = buffer
         self.binding: Binding = (buffer, 0, SCALAR * _FAULT_WORDS)
         self._forget()
+
+    def __repr__(self) -> str:
+        return "Faults()"
 
     def expect(self, operation: str, dim: int, shape: Sequence[int]) -> int:
         """The word for one more call, which the caller starts before it lets go of the lock of the commands.

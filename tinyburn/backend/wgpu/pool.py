@@ -42,6 +42,9 @@ class Block:
         self.size = size
         self.stored = stored
 
+    def __repr__(self) -> str:
+        return f"Block({self.size} B)"
+
     def __deepcopy__(self, _: object) -> Block:
         return self  # values never change
 
@@ -94,6 +97,9 @@ class Pool:
         self._payload = self._rounded = self._reserved = 0
         self.limit: int | None = None
         self.created = 0
+
+    def __repr__(self) -> str:
+        return f"Pool({self._reserved} B reserved)"
 
     def take(self, payload: int, stored: int) -> Block:
         """A buffer of at least ``stored`` bytes for a tensor of ``payload`` bytes.
