@@ -217,23 +217,37 @@ def _parts_of(module: Module) -> Iterator[tuple[str, Part]]:
         yield from _parts_in(name, value)
 
 
-def _parts_in(name: str, value: Any) -> Iterator[tuple[str, Part]]:
+def _parts_in(name: str, value: Any, outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Part]]:
+    """What is in an attribute; ``outside`` are the containers around it."""
     if isinstance(value, _PARTS):
         yield name, value
     elif type(value) in _PLAIN:
         return
-    elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield from _parts_in(f"{name}.{index}", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _parts_in(f"{name}.{key}", item)
-    elif _is_record(value):
-        for field in dataclasses.fields(value):
-            yield from _parts_in(f"{name}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, (list, tuple, dict)) or _is_record(value):
+        outside = _entered(value, outside, name)
+        for key, item in _items_of(value):
+            yield from _parts_in(f"{name}.{key}", item, outside)
     elif any(isinstance(item, _PARTS) for item in _items_of_others(value)):
         reason = f"a module's parts are not looked for in a {type(value).__name__}, so training would miss them"
         raise ConfigError(f"attribute {name}", reason, hint="use a list, a tuple, a dict or a dataclass")
+
+
+def _items_of(value: Any) -> Iterable[tuple[Any, Any]]:
+    """What a container holds, by index, key or field."""
+    if isinstance(value, dict):
+        return value.items()
+    if isinstance(value, (list, tuple)):
+        return enumerate(value)
+    return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+
+
+def _entered(part: Any, outside: tuple[Any, ...], path: str) -> tuple[Any, ...]:
+    """What is around the parts of a part. Raises ConfigError if it stands inside itself: a walk would never end."""
+    if any(part is one for one in outside):
+        reason = f"{path} is a {type(part).__name__} that stands inside itself, so its parameters would have no end"
+        hint = "give a part what it needs of the whole as an argument of forward, and no attribute"
+        raise ConfigError("the parts of a module", reason, hint=hint)
+    return (*outside, part)
 
 
 def _items_of_others(value: Any) -> Iterable[Any]:
@@ -247,15 +261,15 @@ def _is_record(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def _walk(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Every parameter and tensor with its path, a shared one at each of its places."""
+def _walk(module: Module, prefix: str = "", outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every parameter and tensor with its path, a shared one at each of its places; ``outside`` are the modules around
+    it."""
+    outside = _entered(module, outside, prefix.rstrip("."))
     for name, part in _parts_of(module):
-        if not isinstance(part, Module):
-            yield prefix + name, part
-        elif part is module or any(part is outer for outer in above):
-            raise ConfigError(prefix + name, "the module is inside itself, so it has no end", hint="keep it outside")
+        if isinstance(part, Module):
+            yield from _walk(part, f"{prefix}{name}.", outside)
         else:
-            yield from _walk(part, f"{prefix}{name}.", (*above, module))
+            yield prefix + name, part
 
 
 class _Rebuilding:
