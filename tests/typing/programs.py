@@ -174,7 +174,7 @@ WRONG = {
     ),
     "backends: from_inner without a device": Wrong("Tensor.from_inner(matrix) + matrix", None, None, "BackendMismatch"),
     "backends: a device around another": Wrong(
-        "x + Tensor.ones((16, 4), Autodiff.over(meta))", None, None, "BackendMismatch"
+        "x + Tensor.ones((16, 4), Autodiff.over(meta))", "arg-type", "reportOperatorIssue", "BackendMismatch"
     ),
     "backends: values of shapes alone": Wrong("on_meta.to_numpy()", None, None, "BackendMismatch"),
     "autodiff: require_grad on a plain backend": Wrong(
@@ -415,6 +415,9 @@ RIGHT = {
     ),
     "backends: from a configuration": Right("RunConfig().init()", "Device[Any]"),
     "backends: the device inside": Right("matrix + Tensor.ones((16, 4), tracked.inner)", "Tensor[NdArray, D2, Float]"),
+    "backends: around another": Right(
+        "layer.valid().fork(Autodiff.over(plain))(x)", "Tensor[Autodiff[NdArray, Any], D2, Float]"
+    ),
     "backends: to_device": Right("matrix.to_device(meta)", "Tensor[Meta, D2, Float]"),
     "backends: from_inner": Right(
         "Tensor.from_inner(matrix, tracked) * w.mean().unsqueeze()", "Tensor[Autodiff[NdArray], D2, Float]"

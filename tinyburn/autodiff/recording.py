@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from typing_extensions import TypeVar
 
 from tinyburn.backend.decorator import Decorator, Differentiable
+from tinyburn.backend.device import DecoratedDevice, Device
 from tinyburn.backend.interface import Array, Backend
 from tinyburn.backend.operations import Operation
 from tinyburn.base.errors import BackendMismatch, GraphError
@@ -19,6 +20,7 @@ from .nodes import Edge, GraphArray, LeafNode, attach_node, expect_calls
 from .recipes import Recipe
 
 IB = TypeVar("IB", bound=Backend, covariant=True)
+DB = TypeVar("DB", bound=Backend)
 S = TypeVar("S", default=NoCheckpointing)
 
 
@@ -30,6 +32,13 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
 
     strategy: ClassVar[type[Any]] = NoCheckpointing
     keeps_all: ClassVar[bool] = True
+
+    if TYPE_CHECKING:  # the same as of every decorator; for a checker, the device knows what is inside
+
+        @classmethod
+        def over(cls, device: Device[DB]) -> DecoratedDevice[Autodiff[DB, Any]]:
+            """See `Decorator.over`."""
+            ...
 
     @classmethod
     def _class_for(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
