@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from tinyburn.backend.interface import Backend
 from tinyburn.base import foreign
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.checks import reject_dtype
+from tinyburn.tensor.checks import check_tensor, reject_dtype
 
 B = TypeVar("B", bound=Backend)
 D = TypeVar("D", default=Any)
@@ -28,6 +28,7 @@ class Param(Generic[B, D]):
     __slots__ = ("_tensor", "id")
 
     def __init__(self, tensor: Tensor[B, D], number: int | None = None) -> None:
+        check_tensor("Param", tensor)
         self._tensor = tensor
         self.id = next(_numbers) if number is None else number
 
@@ -71,6 +72,7 @@ class Param(Generic[B, D]):
 
 
 def _as_parameter(tensor: Any) -> Any:
+    check_tensor("Param", tensor)
     if tensor.primitive.dtype.kind != "f":
         raise reject_dtype("Param.from_tensor", tensor, "float")
     if tensor.backend.is_autodiff:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.errors import BackendMismatch
+from tinyburn.base.errors import BackendMismatch, ForeignCall
 from tinyburn.base.text import table
 
 from .checks import check_tensor
@@ -42,6 +42,9 @@ class Gradients(Generic[IB]):
 
     def named(self, model: Any) -> dict[str, Tensor[IB, Any, Any] | None]:
         """Every parameter of a model by its path, with its gradient or None."""
+        if not hasattr(model, "named_params"):
+            reason = f"{type(model).__name__} is not a module, which has parameters with names"
+            raise ForeignCall("grads.named", reason, hint="write grads.named(model), or x.grad(grads) for one tensor")
         return {path: self.get(param.val()) for path, param in model.named_params()}
 
     def tensors(self) -> list[Tensor[IB, Any, Any]]:
