@@ -69,6 +69,9 @@ class Decorator(Backend, metaclass=NamedByParts):
         if not (isinstance(inner, type) and issubclass(inner, Backend)):
             hint = "name a backend class, as in Autodiff[NdArray]"
             raise BackendMismatch(f"{cls.__name__}[...]", f"{inner!r} is not a backend", hint=hint)
+        if not all(isinstance(option, type) for option in options):
+            reason = "what follows the backend in the brackets has to be a class"
+            raise BackendMismatch(f"{cls.__name__}[...]", reason, hint="as in Autodiff[NdArray, BalancedCheckpointing]")
         key = (cls, inner, *options)  # the classes themselves, not their names: a notebook may define a name again
         known = Decorator._classes.get(key)
         if known is None or known._made_from != cls._tables():

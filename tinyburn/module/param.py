@@ -57,6 +57,7 @@ class Param(Generic[B, D]):
     __slots__ = ("_tensor", "id", "is_frozen")
 
     def __init__(self, tensor: Tensor[B, D], identity: ParamId | None = None, is_frozen: bool = False) -> None:
+        check_tensor("Param", tensor)
         self._tensor = tensor
         self.id = ParamId() if identity is None else identity
         self.is_frozen = is_frozen

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.errors import BackendMismatch, GraphError
+from tinyburn.base.errors import BackendMismatch, ForeignCall, GraphError
 from tinyburn.base.text import table
 
 from .checks import check_tensor
@@ -51,6 +51,9 @@ class Gradients(Generic[IB]):
 
     def named(self, model: Any) -> dict[str, Tensor[IB, Any, Any] | None]:
         """Every parameter of a model by its path, with its gradient or None."""
+        if not hasattr(model, "named_params"):
+            reason = f"{type(model).__name__} is not a module, which has parameters with names"
+            raise ForeignCall("grads.named", reason, hint="write grads.named(model), or x.grad(grads) for one tensor")
         params = [(path, param.val()) for path, param in model.named_params()]
         return {path: self.get(tensor) if self.reaches(tensor) else None for path, tensor in params}
 

@@ -208,7 +208,9 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
     @staticmethod
     def from_inner(inner: Tensor[IB, ID, IK], device: Device[Any] | None = None) -> Tensor[Any, ID, IK]:
         """A constant on ``Autodiff[B]`` around a tensor of ``B``; ``device`` says which, where there are several."""
+        checks.check_tensor("from_inner", inner)
         target: Any = Differentiable.over(inner.device) if device is None else device
+        checks.check_device("from_inner", target)
         if not target.backend.is_autodiff:
             reason = f"{target} is not a device of Autodiff"
             raise BackendMismatch("from_inner", reason, hint="leave the device out, or use Autodiff[B].device()")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from tinyburn.base.errors import ForeignCall
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
@@ -34,6 +35,9 @@ _DOTS = 'stroke-dasharray="2 3" fill="none"'
 
 def batch(plan: BatchPlan) -> Picture:
     """The lines of a plan: batch sizes to the right, bytes at the peak upwards."""
+    if not isinstance(plan, BatchPlan):
+        reason = f"{type(plan).__name__} is not a BatchPlan"
+        raise ForeignCall("viz.batch", reason, hint="write viz.batch(memory.max_batch_size(job, available_bytes))")
     title = title_of(plan)
     lines = Lines(plan, plan.candidates[-MAX_LINES:], formula_line(plan))
     return Picture(title, _text(lines), _svg(title, lines))
