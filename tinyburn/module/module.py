@@ -27,7 +27,7 @@ _caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
 
 
 class Module:
-    """Assign parameters, modules, and lists or dicts of them in ``__init__``, and define ``forward``.
+    """Assign parameters, modules, and lists, dicts or dataclasses of them in ``__init__``, and define ``forward``.
 
     Nothing has to be registered: the attributes are the registry. A tensor that is an attribute is a constant of the
     module, as a mask is: training leaves it alone, and it moves where the parameters move. A module is not changed in
