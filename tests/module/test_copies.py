@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import pickle
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,8 @@ COPIES: dict[str, Way] = {
     "valid": lambda model: model.valid(),
     "no_grad": lambda model: model.no_grad(),
     "deepcopy": copy.deepcopy,
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "deepcopy of a list": lambda model: copy.deepcopy([{"model": model}])[0]["model"],
     "copy of each param": lambda model: model.map(lambda _, param: copy.copy(param)),
     "deepcopy of each param": lambda model: model.map(lambda _, param: copy.deepcopy(param)),
     "fork of each param": lambda model: model.map(lambda _, param: param.fork(tracked())),

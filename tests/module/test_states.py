@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import pickle
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
@@ -92,6 +93,7 @@ MOVES: dict[str, tuple[Callable[[], Device[Any]], Callable[[Any, Device[Any]], A
     "map": (tracked, lambda model, _: model.map(lambda _, param: param)),
     "freeze": (tracked, lambda model, _: model.freeze()),
     "deepcopy": (tracked, lambda model, _: copy.deepcopy(model)),
+    "pickle": (tracked, lambda model, _: pickle.loads(pickle.dumps(model))),
 }
 moves = pytest.mark.parametrize(("place", "move"), [pytest.param(*move, id=name) for name, move in MOVES.items()])
 

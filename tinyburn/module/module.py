@@ -41,7 +41,7 @@ class _HasForward(Protocol[F_co]):
 
 
 class Module:
-    """Assign parameters, modules, and lists or dicts of them in ``__init__``, and define ``forward``.
+    """Assign parameters, modules, and lists, dicts or dataclasses of them in ``__init__``, and define ``forward``.
 
     Nothing has to be registered: the attributes are the registry. A tensor that is an attribute is a constant of the
     module, as a mask is: training leaves it alone, and it moves where the parameters move. A module is not changed in
