@@ -323,6 +323,7 @@ def test_a_step_that_would_change_nothing_names_whose_the_gradients_are(
     assert str(caught.value).startswith("Sgd.step\n  because no parameter of ")
     assert says in str(caught.value)
     assert "hint: " in str(caught.value)
+    assert ("Param.from_tensor" in str(caught.value)) is ("that is no Param" in str(caught.value))
     assert "0x" not in str(caught.value)
 
 
