@@ -62,10 +62,10 @@ def _nothing_reached(asked: str, model: Module, grads: Gradients[Any]) -> GraphE
         reasons.append("there are no gradients at all")
     if any(node.identity in paths for node in nodes):
         hint = "compute the loss and its gradients anew with this model: each step needs gradients of its own"
+    elif nodes and not any(node.is_parameter for node in nodes):
+        hint = "compute the loss with this model; a tensor that shall be trained is made a Param.from_tensor(...)"
     else:
-        hint = (
-            "hand it the model that the loss was computed with; fork() and every other copy has parameters of its own"
-        )
+        hint = "hand it the model of the loss; fork() and every other way to copy gives parameters of their own"
     return GraphError(asked, reasons, hint=hint)
 
 
