@@ -6,6 +6,8 @@ after the rule that named it has run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -26,7 +28,13 @@ Pending: TypeAlias = dict[Node, AnyTensor]
 _number = attrgetter("number")
 
 
-def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool, record_flow: bool) -> Gradients[Any]:
+def run_backward(
+    root: AnyTensor,
+    gradient: AnyTensor | None,
+    retain_graph: bool,
+    record_flow: bool,
+    retain_grads: Sequence[AnyTensor] = (),
+) -> Gradients[Any]:
     """Checks everything first, so that an error leaves the graph as it was; then walks."""
     if not root.primitive.is_tracked:
         reason = "no tensor that it depends on is tracked"
@@ -37,6 +45,7 @@ def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool
         raise BackendMismatch("backward(record_flow=True)", reason, hint=hint)
     node: Node = root.primitive.node
     order = backward_order(node)
+    retained = _nodes_of(retain_grads, root, order)
     if not retain_graph:
         root.primitive.recipe = None  # nobody will ask for it, and it would keep what it starts from
     backend: Any = root.device.backend
@@ -45,7 +54,8 @@ def run_backward(root: AnyTensor, gradient: AnyTensor | None, retain_graph: bool
     try:
         pending = {node: _start(root) if gradient is None else _checked(root, gradient)}
         flow = Flow() if record_flow else None
-        return Gradients(walk(order, pending, retain_graph, observe(backend, flow, keeps_graph=retain_graph)), flow)
+        observer = observe(backend, flow, keeps_graph=retain_graph)
+        return Gradients(walk(order, pending, retain_graph, observer, retained=retained), flow)
     finally:
         inner.note(root.primitive.primitive, "phase", "forward")
 
@@ -62,15 +72,38 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
         node = stack.pop()
         edges = node.edges  # another thread may take them at any moment
         if edges is None:
-            reason = f"an earlier backward() used up the graph at {node.op} and freed what its rules had saved"
-            hint = "compute the loss again, or keep the graph with backward(retain_graph=True)"
-            raise GraphError("backward", reason, hint=hint)
+            raise _used_up(node, is_root=node is root)
         for parent, _, _ in edges:
             if parent not in found:
                 found[parent] = None
                 if parent.op is not LEAF and parent.number > after:
                     stack.append(parent)
     return sorted(found, key=_number, reverse=True)
+
+
+def _used_up(node: Node, is_root: bool) -> GraphError:
+    where = f"{node.op} in {node.path}" if node.path else node.op
+    reason = f"an earlier backward() used up the graph at {where} and freed what its rules had saved"
+    if is_root:
+        return GraphError(
+            "backward", reason, hint="compute the loss again, or keep the graph with backward(retain_graph=True)"
+        )
+    hint = (
+        "cut off what comes from an earlier step, such as a hidden state, with .detach();\n"
+        "or, for several losses of one graph, add them, or keep it with backward(retain_graph=True)"
+    )
+    return GraphError("backward", reason, hint=hint)
+
+
+def _nodes_of(results: Sequence[AnyTensor], root: AnyTensor, order: list[Node]) -> set[Node]:
+    """The nodes of the tensors whose gradients are to be kept. Raises GraphError for one that gets none."""
+    nodes = set(order) if results else set()
+    for tensor in results:
+        check_operands("backward(retain_grads=...)", root, tensor, dtype=False, shapes=False)
+        if tensor.primitive.node not in nodes:
+            reason = f"{tensor.shape} {tensor.dtype} gets no gradient: it is not tracked, or not on the way to a leaf"
+            raise GraphError("backward(retain_grads=...)", reason, hint="name results that the loss was made from")
+    return {tensor.primitive.node for tensor in results}
 
 
 def _start(root: AnyTensor) -> AnyTensor:
@@ -92,17 +125,26 @@ def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
 
 
 def walk(
-    order: list[Node], pending: Pending, retain_graph: bool, observer: Observer | None, after: int = 0
+    order: list[Node],
+    pending: Pending,
+    retain_graph: bool,
+    observer: Observer | None,
+    after: int = 0,
+    retained: AbstractSet[Node] = frozenset(),
 ) -> dict[Node, AnyTensor]:
-    """Runs the rules of each node in order; returns the gradients of the leaves, and of nodes up to ``after``."""
-    ends: dict[Node, AnyTensor] = {}
+    """Runs the rules of each node in order; returns the gradients of the leaves, of nodes up to ``after``, and of those
+    that are to be ``retained``."""
+    kept: dict[Node, AnyTensor] = {}
     for node in order:
         g = pending.pop(node)
-        if node.op is LEAF or node.number <= after:
-            ends[node] = g
+        is_end = node.op is LEAF or node.number <= after
+        if is_end or node in retained:
+            kept[node] = g
             if observer is not None:
-                observer.reach_end(node, g)
-        elif observer is None:
+                observer.keep(node, g)
+        if is_end:
+            continue
+        if observer is None:
             run_rules(node, g, pending, retain_graph)
         else:
             outside = observer.arrive(node, g)
@@ -110,7 +152,7 @@ def walk(
                 run_rules(node, g, pending, retain_graph, observer)
             finally:
                 leave(outside)
-    return ends
+    return kept
 
 
 def run_rules(node: Node, g: AnyTensor, pending: Pending, retain_graph: bool, observer: Observer | None = None) -> None:

@@ -78,8 +78,8 @@ class Observer:
     def __repr__(self) -> str:
         return "Observer()"
 
-    def reach_end(self, node: Node, g: AnyTensor) -> None:
-        """The whole gradient of a leaf is there."""
+    def keep(self, node: Node, g: AnyTensor) -> None:
+        """The whole gradient of a leaf is there, or of another node that it is kept for."""
         if self._flow is not None:
             self._flow.nodes[node] = measure_size(g)
         if not self._is_part:

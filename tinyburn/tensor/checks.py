@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyburn.base.errors import BackendMismatch, DeviceMismatch, DTypeMismatch, ShapeError, TinyburnError
+from tinyburn.base.errors import BackendMismatch, DeviceMismatch, DTypeMismatch, GraphError, ShapeError, TinyburnError
 from tinyburn.base.shape import Shape, broadcast_conflicts
 
 if TYPE_CHECKING:
@@ -93,6 +93,21 @@ def _tensor_hint(value: object) -> str:
     if hasattr(value, "val"):
         return "write .val() for the tensor that it holds"
     return "make it one with Tensor.from_data(...)"
+
+
+def check_untracked(op: str, values: object) -> None:
+    """Raises GraphError for a tracked tensor among nested lists: new data has no graph, so its gradient would be lost."""
+    if isinstance(values, list | tuple):
+        if not set(map(type, values)) <= _PLAIN_NUMBERS:  # a long row of numbers is passed by at once
+            for value in values:
+                check_untracked(op, value)
+    elif getattr(getattr(values, "primitive", None), "is_tracked", False):
+        reason = "a tracked tensor is among the values, and new data has no graph: its gradient would be cut off"
+        hint = "join tensors with Tensor.cat(...) or Tensor.stack(...); or cut it off yourself, with .detach()"
+        raise GraphError(op, reason, hint=hint)
+
+
+_PLAIN_NUMBERS = {float, int, bool}
 
 
 def check_device(op: str, device: object) -> None:

@@ -16,7 +16,7 @@ from tinyburn.base.errors import ConfigError, DTypeMismatch, ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, Shape, Size
 
 from .base import DB, B, D, K, Scalar, TensorBase
-from .checks import check_device, check_float, check_range
+from .checks import check_device, check_float, check_range, check_untracked
 from .data import float_array, has_dtype, host_array
 
 if TYPE_CHECKING:
@@ -85,8 +85,11 @@ class Creation(TensorBase[B, D, K]):
         Lists of numbers become Float, in the device's ``float_dtype``, and lists of truth values Bool: Python
         numbers have no format of their own. Whatever has one keeps it, unless ``dtype`` is given: arrays and scalars
         of NumPy, TensorData, a pandas Series, a PyTorch tensor, a buffer. docs/kinks.md has the table.
+
+        Raises GraphError for a tracked tensor, also inside a list: its gradient would be lost.
         """
         check_device("from_data", device)
+        check_untracked("from_data", data)
         if isinstance(data, TensorBase):
             data = cast("Tensor[Any, Any, Any]", data).into_data()
         values = host_array(data, dtype)

@@ -30,8 +30,15 @@ class Gradients(Generic[IB]):
         self.flow = flow
 
     def get(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
-        """The gradient of one leaf; None if it was not tracked, or the root does not depend on it."""
-        return self._leaves.get(_node_of(tensor))
+        """The gradient of one leaf; None if it was not tracked, or the root does not depend on it.
+
+        Raises GraphError for a result, unless `backward` was told to keep its gradient.
+        """
+        node = _node_of(tensor)
+        if node not in self._leaves and tensor.primitive.is_tracked and not tensor.is_require_grad:
+            reason = f"this tensor is the result of {node.op}, and its gradient went on to what it was made from"
+            raise GraphError("grad", reason, hint="keep it, with loss.backward(retain_grads=[tensor])")
+        return self._leaves.get(node)
 
     def reaches(self, tensor: Tensor[Any, Any, Any]) -> bool:
         """Whether a gradient of this tensor is here. It may be of any backend."""

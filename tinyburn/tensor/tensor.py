@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 
 import numpy as np
@@ -224,6 +225,7 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         gradient: Tensor[IB, D, Float] | None = None,
         retain_graph: bool = False,
         record_flow: bool = False,
+        retain_grads: Sequence[Tensor[Any, Any, Float]] = (),
     ) -> Gradients[IB]:
         """The gradient of this tensor's sum with respect to every leaf that it depends on.
 
@@ -231,13 +233,16 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             gradient: where to start instead of ones: the gradient of something further on, of this shape.
             retain_graph: keep the saved buffers, so that `backward` can run again.
             record_flow: note the size of every gradient on its way, for ``viz.gradient_flow``.
+            retain_grads: results on the way whose gradients are wanted too; else only those of leaves are kept.
 
         Raises:
             BackendMismatch: the backend is not under Autodiff.
             GraphError: nothing here is tracked, or an earlier `backward` used the graph up.
             ShapeError, DTypeMismatch, DeviceMismatch: ``gradient`` does not fit; nothing has changed.
         """
-        grads: Gradients[IB] = self._autodiff("backward").backward(self, gradient, retain_graph, record_flow)
+        grads: Gradients[IB] = self._autodiff("backward").backward(
+            self, gradient, retain_graph, record_flow, retain_grads
+        )
         return grads
 
     def grad(self: Tensor[Differentiable[IB], D, K], grads: Gradients[IB]) -> Tensor[IB, D, K] | None:
