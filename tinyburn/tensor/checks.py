@@ -96,7 +96,7 @@ def _tensor_hint(value: object) -> str:
 
 
 def check_untracked(op: str, values: object) -> None:
-    """Raises GraphError for a tracked tensor among nested lists: new data has no graph, so its gradient would be lost."""
+    """Raises GraphError for a tracked tensor among nested lists: new data has no graph, so its gradient would go."""
     if isinstance(values, list | tuple):
         if not set(map(type, values)) <= _PLAIN_NUMBERS:  # a long row of numbers is passed by at once
             for value in values:
