@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -23,11 +24,13 @@ from tinyburn import (
     Param,
     ShapeError,
     Tensor,
+    TensorData,
     TinyburnError,
     Traced,
 )
 from tinyburn.autodiff.backward import backward_order, walk
 from tinyburn.autodiff.observer import observe
+from tinyburn.backend import Category
 
 
 def test_gradients_live_on_the_inner_backend(tracking: Device[Any]) -> None:
@@ -157,8 +160,77 @@ def test_untracked_and_unreached_give_none(tracking: Device[Any]) -> None:
     grads = (middle + zero * 0.0).backward()
     assert unused.grad(grads) is None
     assert constant.grad(grads) is None
-    assert middle.grad(grads) is None
     assert gradient_of(zero, grads).tolist() == [0.0]
+
+
+def test_the_gradient_of_a_result_went_on(tracking: Device[Any]) -> None:
+    """None would read as if it were not tracked."""
+    x = leaf([1.0], tracking)
+    middle = x * 2.0
+    grads = (middle * middle).backward()
+    with pytest.raises(GraphError, match=r"the result of mul.*went on") as caught:
+        middle.grad(grads)
+    assert "backward(retain_grads=[tensor])" in str(caught.value)
+
+
+def test_a_result_can_keep_its_gradient(tracking: Device[Any]) -> None:
+    """For ``y = (2 x)^2`` at 3: dy/d(2 x) is 12, dy/dy is 1, dy/dx is 24; and the leaves' are as without it."""
+    x = leaf([3.0], tracking)
+    middle = x * 2.0
+    y = middle * middle
+    grads = y.backward(retain_grads=[middle, y])
+    assert [gradient_of(each, grads).tolist() for each in (middle, y, x)] == [[12.0], [1.0], [24.0]]
+
+
+def test_a_kept_gradient_counts_as_a_gradient() -> None:
+    device: Any = Autodiff[Traced[NdArray]].device()
+    x = leaf([3.0, 4.0], device)
+    middle = x * 2.0
+    grads = (middle * middle).backward(retain_grads=[middle])
+    kept = middle.grad(grads)
+    assert kept is not None
+    assert kept.primitive.buffer.category is Category.GRADIENT
+
+
+def test_only_what_gets_a_gradient_can_keep_it(tracking: Device[Any]) -> None:
+    x, other = leaf([3.0], tracking), leaf([1.0], tracking)
+    y, elsewhere = x * 2.0, other * 2.0
+    for wrong in (elsewhere, const([1.0], tracking)):
+        with pytest.raises(GraphError, match="gets no gradient"):
+            y.backward(retain_grads=[wrong])
+    assert gradient_of(x, y.backward()).tolist() == [2.0]  # nothing was used up
+
+
+def test_a_hidden_state_of_the_step_before_is_told_from_a_loss(tracking: Device[Any]) -> None:
+    """The hint for a loss would lead astray: to compute it again does not help, and to keep all graphs costs more and
+    more."""
+    w = leaf([2.0], tracking)
+    hidden = w * 3.0
+    loss = hidden * hidden
+    loss.backward()
+    with pytest.raises(GraphError, match=r"compute the loss again"):
+        loss.backward()
+    with pytest.raises(GraphError, match=r"hidden state, with \.detach\(\)"):
+        (hidden * w).backward()
+    assert gradient_of(w, (hidden.detach() * w).backward()).tolist() == [6.0]
+
+
+WAYS_IN: dict[str, Callable[[AnyTensor], Any]] = {
+    "a list": lambda x: [x, x],
+    "nested lists": lambda x: [[1.0, x], [x, 2.0]],
+    "a tuple": lambda x: (x,),
+    "the last of many": lambda x: [*[0.0] * 99, x],
+    "alone": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_new_data_cuts_no_graph_in_silence(way: str, tracking: Device[Any]) -> None:
+    x = leaf([3.0], tracking)
+    for tensor in (x, x * 2.0):
+        for make in (lambda data: Tensor.from_data(data, tracking), TensorData.from_values):
+            with pytest.raises(GraphError, match=r"Tensor\.cat.*Tensor\.stack.*detach"):
+                make(WAYS_IN[way](tensor))
 
 
 def test_grad_remove_takes_it_out() -> None:

@@ -13,6 +13,8 @@ from tinyburn.base.dtype import DTYPES, DType, to_dtype
 from tinyburn.base.errors import DTypeMismatch, ShapeError, TinyburnError
 from tinyburn.base.shape import MAX_RANK, Shape
 
+from .checks import check_untracked
+
 
 @dataclass(frozen=True, eq=False)
 class TensorData:
@@ -34,7 +36,9 @@ class TensorData:
         Raises:
             ShapeError: the lists are ragged, or the rank is over 6.
             DTypeMismatch: the values are not numbers, or tinyburn has no such dtype.
+            GraphError: a tracked tensor is among them: its gradient would be lost.
         """
+        check_untracked("from_values", values)
         return cls.owning(np.array(host_array(values, dtype), order="C"))
 
     @classmethod

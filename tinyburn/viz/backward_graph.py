@@ -44,7 +44,7 @@ def backward_graph(tensor: Tensor[Any, Any, Any], /, **names: Name) -> Picture:
 
     Args and errors are those of `graph`.
     """
-    model = read_graph("backward_graph", tensor, names)
+    model = read_graph("backward_graph", [tensor], names)
     saved = saved_by_operation(model)
     return small_enough(lambda limit: _picture(_View(model, fold(model, limit), saved)), _ROWS)
 

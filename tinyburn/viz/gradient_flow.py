@@ -71,7 +71,7 @@ def gradient_flow(tensor: Tensor[Any, Any, Any], grads: Gradients[Any], /, **nam
         reason = f"grads is of type {type(grads).__name__}"
         hint = "give what backward() returned: viz.gradient_flow(loss, loss.backward(record_flow=True))"
         raise ConfigError("viz.gradient_flow", reason, hint=hint)
-    model = read_graph("gradient_flow", tensor, names)
+    model = read_graph("gradient_flow", [tensor], names)
     _check_same_graph(model, grads)
     states = item_states(model, grads)
     return small_enough(lambda limit: _picture(model, fold(model, limit), states, grads.flow))

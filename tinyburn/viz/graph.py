@@ -9,33 +9,31 @@ The box with the strong frame is the tensor that was asked for, most often the l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tinyburn.base.text import amount, table, thousands
-from tinyburn.tensor import Tensor
 
 from .cards import Card, Key, arrow, card_key, curve, fit, leaf_keys, line_key, sheet
 from .fold import Box, Drawn, box_label, box_words, fold, small_enough, with_notes
 from .formula import count
 from .layout import arrange
-from .model import LEAF_LETTERS, Graph, Name, read_graph
+from .model import LEAF_LETTERS, Graph, Name, Results, read_graph
 from .picture import Picture
 
 
-def graph(tensor: Tensor[Any, Any, Any], /, **names: Name) -> Picture:
-    """The graph of operations behind a tensor on an Autodiff backend, also after ``backward()``.
+def graph(results: Results, /, **names: Name) -> Picture:
+    """The graph of operations behind a result on an Autodiff backend, or several of them, also after ``backward()``.
 
     Args:
-        tensor: what was computed, for example a loss.
+        results: what was computed, for example a loss; or a list of results that share a part of their graphs.
         names: a tensor or a parameter under the label that it shall have; a module gives each of its parameters
             the label ``keyword.path``.
 
     Raises:
-        BackendMismatch: the tensor, or a named one, is not on an Autodiff backend.
-        ConfigError: a name for something that is no Tensor, Param or Module.
-        GraphError: the tensor depends on nothing that is tracked.
+        BackendMismatch: a result, or a named tensor, is not on an Autodiff backend.
+        ConfigError: a name for something that is no Tensor, Param or Module; a model or a parameter as the result.
+        GraphError: a result depends on nothing that is tracked.
     """
-    model = read_graph("graph", tensor, names)
+    model = read_graph("graph", results, names)
     return small_enough(lambda limit: _picture(model, fold(model, limit)))
 
 
@@ -88,7 +86,7 @@ def gets_gradient(model: Graph, box: Box) -> bool:
 def card_of(model: Graph, box: Box) -> Card:
     """How one box of the graph looks; all pictures of a graph show it so."""
     last = model.items[box.items[-1]]
-    is_root, strong = last is model.root, "box rule thick"
+    is_root, strong = last.node in model.roots, "box rule thick"
     if box.kind != "item":
         style = strong if is_root else "box frame"
         return Card(*fit(box_label(model, box)), _inside(model, box), style=style, stacked=True)

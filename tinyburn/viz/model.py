@@ -7,7 +7,7 @@ the same program makes the same picture in every process. The walk is a loop: a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import prod
@@ -23,6 +23,7 @@ from tinyburn.tensor import Tensor
 
 from .formula import argument_text, formula, op_name
 
+Results: TypeAlias = "Tensor[Any, Any, Any] | Sequence[Tensor[Any, Any, Any]]"
 Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
 """What a caller can give a name to."""
 
@@ -72,14 +73,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Graph:
-    """Every item that a tensor was computed from, operands before results; the tensor itself is the last.
+    """Every item that some tensors were computed from, operands before results; the last of the tensors is the last.
 
     Attributes:
+        roots: what all the others were computed for: mostly one loss.
         absent: names that the caller gave, and that are not in this graph.
         recomputes: whether the backend's strategy computes the results of an operation again instead of keeping them.
     """
 
     items: tuple[Item, ...]
+    roots: tuple[Node, ...]
     numbers: Mapping[Node, int]
     absent: tuple[str, ...]
     recomputes: Callable[[str], bool]
@@ -90,7 +93,7 @@ class Graph:
 
     @property
     def root(self) -> Item:
-        """What all the others were computed for."""
+        """The only root, or the last of several."""
         return self.items[-1]
 
     @property
@@ -104,33 +107,54 @@ class Graph:
         return [number for number, item in enumerate(self.items) if not item.is_operation]
 
 
-def read_graph(picture: str, tensor: Tensor[Any, Any, Any], names: Mapping[str, Name]) -> Graph:
-    """The graph behind a tensor. ``picture`` is the function's name, for the error messages.
+def read_graph(picture: str, results: Results, names: Mapping[str, Name]) -> Graph:
+    """The graph behind some results. ``picture`` is the function's name, for the error messages.
 
     Raises:
         BackendMismatch: the tensor, or a tensor in ``names``, is on a backend without a graph.
         ConfigError: a name for something that has no name in a graph.
         GraphError: nothing that the tensor depends on is tracked.
     """
-    root = _node_of(picture, "tensor", tensor)
-    if root is None or root.is_constant:
-        reason = "no tensor that it was computed from is tracked, so nothing was recorded"
-        raise GraphError(picture, reason, hint="call .require_grad() on a tensor before you compute with it")
+    several: Sequence[Any] = results if isinstance(results, list | tuple) else [results]
+    roots = tuple(dict.fromkeys(_root_of(picture, result) for result in several))
+    if not roots:
+        raise ConfigError(f"viz.{picture}", "the list of results is empty", hint="give one result, or a list of some")
     given = _named_nodes(picture, names)
-    order = _walk(root)
-    labels = _labels(order, {node: name for name, node, _ in reversed(given) if node is not None})
+    order = _walk(roots)
+    labels = _labels(order, roots, {node: name for name, node, _ in reversed(given) if node is not None})
     parameters = {node for _, node, is_parameter in given if is_parameter}
     numbers = {node: number for number, node in enumerate(order)}
     absent = tuple(name for name, node, _ in given if node is None or node not in numbers)
     items = tuple(_item(node, labels, numbers, node in parameters) for node in order)
-    backend: Any = tensor.backend
-    return Graph(items, numbers, absent, backend.strategy.recomputes)
+    backend: Any = several[0].backend
+    return Graph(items, roots, numbers, absent, backend.strategy.recomputes)
 
 
-def _walk(root: Node) -> list[Node]:
+def _root_of(picture: str, result: Any) -> Node:
+    if isinstance(result, Module | Param):
+        what = "a parameter" if isinstance(result, Param) else "a model"
+        reason = f"{what} alone has no graph: one is recorded while something is computed with it"
+        hint = f"draw a result, as in viz.{picture}(model(x), model=model)"
+        raise ConfigError(f"viz.{picture}", reason, hint=hint)
+    root = _node_of(picture, "the result", result, "a Tensor that was computed")
+    if root is None or root.is_constant:
+        reason = "no tensor that it was computed from is tracked, so nothing was recorded"
+        raise GraphError(picture, reason, hint="call .require_grad() on a tensor before you compute with it")
+    return root
+
+
+def _walk(roots: Sequence[Node]) -> list[Node]:
     """Every node once, each after its operands. The set is only asked, never walked, so its order does not matter."""
     order: list[Node] = []
-    seen = {root}
+    seen: set[Node] = set()
+    for root in roots:
+        if root not in seen:
+            _walk_from(root, seen, order)
+    return order
+
+
+def _walk_from(root: Node, seen: set[Node], order: list[Node]) -> None:
+    seen.add(root)
     stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(root.parents))]
     while stack:
         node, parents = stack[-1]
@@ -141,19 +165,19 @@ def _walk(root: Node) -> list[Node]:
         else:
             seen.add(new)
             stack.append((new, iter(new.parents)))
-    return order
 
 
-def _labels(order: list[Node], given: dict[Node, str]) -> dict[Node, str]:
+def _labels(order: list[Node], roots: tuple[Node, ...], given: dict[Node, str]) -> dict[Node, str]:
     """The caller's names first; then ``leaf 1``, ``constant 1``, and ``t1`` for a result, by order of discovery."""
     taken = set(given.values())
     labels: dict[Node, str] = {}
-    fresh = {start: _fresh(start, taken) for start in ("leaf ", "constant ", "t")}
+    fresh = {start: _fresh(start, taken) for start in ("leaf ", "constant ", "t", "loss ", "result ")}
     for node in order:
         if node in given:
             labels[node] = given[node]
-        elif node is order[-1] and node.parents:
-            labels[node] = "loss" if prod(node.shape) == 1 else "result"
+        elif node in roots and node.parents:
+            name = "loss" if prod(node.shape) == 1 else "result"
+            labels[node] = name if len(roots) == 1 else next(fresh[f"{name} "])
         else:
             start = "leaf " if node.is_leaf else "constant " if node.is_constant else "t"
             labels[node] = next(fresh[start])
@@ -195,10 +219,10 @@ def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Nod
     return [(name, _node_of(picture, name, tensor), is_parameter) for name, tensor, is_parameter in found]
 
 
-def _node_of(picture: str, name: str, value: Any) -> Node | None:
+def _node_of(picture: str, name: str, value: Any, wanted: str = "a Tensor, a Param or a Module") -> Node | None:
     if not isinstance(value, Tensor):
         reason = f"{name} is of type {type(value).__name__}, which has no place in a graph"
-        raise ConfigError(f"viz.{picture}", reason, hint=f"give a Tensor, a Param or a Module for {name}")
+        raise ConfigError(f"viz.{picture}", reason, hint=f"give {wanted} for {name}")
     if not value.backend.is_autodiff:
         backend = value.backend.__name__
         reason = f"{name} is on {backend}, which records no graph"
