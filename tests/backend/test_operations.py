@@ -181,6 +181,17 @@ def test_backends_compose_what_the_interface_composes(base: UnderTest, name: str
         assert backend.composes(name) is Backend.composes(name)
 
 
+@pytest.mark.parametrize("float_dtype", ["float16", "float32", "float64"])
+@every_row([base for base in BASES if base.has("float16", "float32", "float64")])
+def test_special_numbers_warn_nobody(under_test: UnderTest, row: Row, float_dtype: str) -> None:
+    """Infinities, NaN, zeros and what is too large are values and no accidents. A warning is an error in our tests."""
+    device = under_test.device(float_dtype)
+    largest = float(np.finfo(float_dtype).max)
+    special = np.array([np.inf, 0.0, -np.inf, np.nan, largest, -largest, -0.0])
+    args = [np.resize(special, x.shape) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in row.args]
+    device.backend.to_numpy(getattr(device.backend, row.name)(*arguments(tuple(args), device)))
+
+
 @every_row(BASES)
 def test_operands_are_never_changed(under_test: UnderTest, row: Row) -> None:
     """Not even to another NaN: the bytes are compared."""

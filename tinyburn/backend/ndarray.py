@@ -22,9 +22,6 @@ NumPyArray = np.ndarray[Any, Any]
 _FLOAT32 = NUMPY_DTYPES[DType.FLOAT32]
 
 
-_matmul: Any = quiet(np.matmul)
-
-
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
     """Folds a ufunc along some dims, which stay at size 1; in the dtype of the array unless given."""
     dtype = dtype or a.dtype
@@ -161,12 +158,13 @@ class NdArray(ArrayNamespace):
         return _zero_where(result, out, a)
 
     @staticmethod
+    @quiet
     def matmul(a: NumPyArray, b: NumPyArray) -> NumPyArray:
-        # For rank 2 `dot` is the same product in half the time, and never warns. But it copies what BLAS cannot read.
+        # For rank 2 `dot` is the same product in half the time. But it copies what BLAS cannot read.
         if len(a.shape) == 2 and a.flags.forc and b.flags.forc:
             product: NumPyArray = a.dot(b)
         else:
-            product = _matmul(a, b)
+            product = np.matmul(a, b)
         return product
 
     @staticmethod
