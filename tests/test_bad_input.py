@@ -80,8 +80,19 @@ def targets() -> dict[str, Callable[..., Any]]:
         found |= {f"{part.__name__}.{name}": one for name, one in named if not isinstance(one, type)}
     model, param, grads = world()["model"], world()["param"], world()["grads"]
     for thing, names in {
-        model: ("__call__", "named_params", "num_params", "map", "visit", "to_device", "fork", "valid", "no_grad"),
-        param: ("val", "replaced", "untracked", "inner"),
+        model: (
+            "__call__",
+            "named_params",
+            "num_params",
+            "map",
+            "visit",
+            "to_device",
+            "fork",
+            "valid",
+            "no_grad",
+            "freeze",
+        ),
+        param: ("val", "replaced", "freeze", "unfreeze", "fork", "inner"),
         grads: ("get", "named", "tensors"),
         Distribution: ("Normal", "Uniform", "Bernoulli"),
         world()["device"]: ("seed", "sync", "memory_usage", "memory_cleanup"),

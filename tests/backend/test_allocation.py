@@ -22,6 +22,11 @@ SLACK = 12_000
 """Bytes for Python's own objects: far less than one row of the arrays below times their rows (720 000 bytes)."""
 NUMPY_BUFFERS = 3 * 8192 * 8
 """What NumPy itself works through at a time where an operand is not row-major: 8192 elements of each, at any size."""
+PARTIAL_SUMS = (SIDE // 32 + 2) * SIDE * 8
+"""What a long sum takes along a dim that is not innermost: the sums of its blocks of 32."""
+
+BUFFERS_OFTEN = np.lib.NumpyVersion(np.__version__) < "2.3.0"
+"""Before 2.3 NumPy took its buffers for each reduction, and for a comparison into an array."""
 
 DEVICE = NdArray.device(float_dtype="float64")
 A = np.random.default_rng(3).uniform(0.5, 1.5, (SIDE, SIDE))
@@ -88,10 +93,11 @@ NATIVE = [name for name in OPERATIONS if not NdArray.composes(name)]
 @pytest.mark.parametrize("name", [name for name in NATIVE if name not in EXCEPTIONS])
 @pytest.mark.parametrize("layout", ["row-major", "column-major"])
 def test_an_operation_allocates_only_its_result(name: str, layout: str) -> None:
-    if layout == "row-major" and name not in ("gather", "scatter"):
-        assert extra_bytes(_call(name, A, B)) < SLACK
+    allowed = SLACK + (PARTIAL_SUMS if name in ("sum_dims", "mean_dims") else 0)
+    if layout == "row-major" and name not in ("gather", "scatter") and not (BUFFERS_OFTEN and "_dims" in name):
+        assert extra_bytes(_call(name, A, B)) < allowed
     else:
-        assert extra_bytes(_call(name, A.T, B.T)) < SLACK + NUMPY_BUFFERS
+        assert extra_bytes(_call(name, A.T, B.T)) < allowed + NUMPY_BUFFERS
 
 
 @pytest.mark.parametrize(
@@ -100,7 +106,7 @@ def test_an_operation_allocates_only_its_result(name: str, layout: str) -> None:
 def test_random_draws_into_its_result(distribution: Any) -> None:
     for dtype in (DType.FLOAT32, DType.FLOAT64):
         call = lambda dtype=dtype: NdArray.random((SIDE, SIDE), distribution, dtype, DEVICE)  # noqa: E731
-        assert extra_bytes(call) < SLACK
+        assert extra_bytes(call) < SLACK + NUMPY_BUFFERS * BUFFERS_OFTEN
 
 
 def test_what_comes_in_is_copied(device: Device[Any]) -> None:

@@ -260,7 +260,7 @@ WRONG = {
     "operands: an elementwise function of NumPy": Wrong(
         "np.exp(matrix)", "call-overload", "reportCallIssue", "TypeError"
     ),
-    "operands: a reduction of NumPy": Wrong("np.sum(matrix)", "call-overload", "reportCallIssue", "TypeError"),
+    "operands: a reduction of NumPy": Wrong("np.sum(matrix)", "call-overload", "reportCallIssue", "ForeignCall"),
     "operands: iteration": Wrong(
         "for row in matrix:\n    print(row)",
         "misc",

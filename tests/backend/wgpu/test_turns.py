@@ -78,6 +78,7 @@ KNOWN_LOOPS = {
     "k < params.length": "scatter: a part of the indices",
     "k < params.after": "argmax and argmin: a stretch of a line",
     "k < after": "reductions: a chunk",
+    "j < end": "reductions: a group of 8 in a chunk",
     "k < params.k": "matmul: the terms of a sum",
     "first_k < params.k": "matmul: its tiles",
     "k < DEPTH": "matmul: a tile",

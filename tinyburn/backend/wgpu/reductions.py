@@ -48,11 +48,14 @@ BETTER: dict[str, dict[str, str]] = {
 }
 # fmt: on
 
-LINE = 64
-"""Values that one thread may fold one by one. A longer line is cut into chunks."""
+LINE = 256
+"""Values that one thread may fold. A longer line is cut into chunks."""
 
-STEPS = 16
+STEPS = 64
 """Values of a chunk. Few, so that there are many threads, and so that rounding errors do not add up."""
+
+GROUP = 8
+"""Values that a thread folds before they join the rest: so a chunk of 64 rounds 16 times on a way, and not 64 times."""
 
 
 class Cut(NamedTuple):
@@ -209,8 +212,14 @@ def _fold_body(name: str, kind: str) -> list[str]:
         "    let first = (chunk / params.width) * params.width * params.steps + chunk % params.width;",
         "    var folded = a_array[start + walk(first)];",
         "    let after = min(params.length, first + params.steps * params.width);",
-        "    for (var k = first + params.width; k < after; k += params.width) {",
-        "        let value = a_array[start + walk(k)];",
+        f"    for (var k = first + params.width; k < after; k += {GROUP}u * params.width) {{",
+        "        var group = a_array[start + walk(k)];",
+        f"        let end = min(after, k + {GROUP}u * params.width);",
+        "        for (var j = k + params.width; j < end; j += params.width) {",
+        "            let value = a_array[start + walk(j)];",
+        f"            group = {line_for(FOLDS[name], kind).replace('folded', 'group')};",
+        "        }",
+        "        let value = group;",
         f"        folded = {line_for(FOLDS[name], kind)};",
         "    }",
         *(["    folded = folded / params.count;"] if name == "mean_dims" else []),
