@@ -45,7 +45,7 @@ def run_backward(
         raise BackendMismatch("backward(record_flow=True)", reason, hint=hint)
     node: Node = root.primitive.node
     order = backward_order(node)
-    retained = _nodes_of(retain_grads, root, order)
+    retained = _nodes_of(retain_grads, root, order) if retain_grads else frozenset()
     if not retain_graph:
         root.primitive.recipe = None  # nobody will ask for it, and it would keep what it starts from
     backend: Any = root.device.backend
@@ -95,15 +95,15 @@ def _used_up(node: Node, is_root: bool) -> GraphError:
     return GraphError("backward", reason, hint=hint)
 
 
-def _nodes_of(results: Sequence[AnyTensor], root: AnyTensor, order: list[Node]) -> set[Node]:
+def _nodes_of(results: Sequence[AnyTensor], root: AnyTensor, order: list[Node]) -> frozenset[Node]:
     """The nodes of the tensors whose gradients are to be kept. Raises GraphError for one that gets none."""
-    nodes = set(order) if results else set()
+    nodes = set(order)
     for tensor in results:
         check_operands("backward(retain_grads=...)", root, tensor, dtype=False, shapes=False)
         if tensor.primitive.node not in nodes:
             reason = f"{tensor.shape} {tensor.dtype} gets no gradient: it is not tracked, or not on the way to a leaf"
             raise GraphError("backward(retain_grads=...)", reason, hint="name results that the loss was made from")
-    return {tensor.primitive.node for tensor in results}
+    return frozenset([tensor.primitive.node for tensor in results])
 
 
 def _start(root: AnyTensor) -> AnyTensor:

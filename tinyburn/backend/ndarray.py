@@ -41,8 +41,9 @@ def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     so on: the partial sums take 1/32 of the operand's bytes for a moment.
     """
     dtype = _FLOAT32 if a.dtype.itemsize == 2 and a.dtype.kind == "f" else a.dtype
-    while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
-        a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
+    if a.size > _BLOCK and not (len(dims) == a.ndim and a.flags.forc):
+        while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
+            a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
     return _fold(np.add, a, dims, dtype)
 
 

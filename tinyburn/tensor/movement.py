@@ -164,8 +164,8 @@ class Movement(TensorBase[B, D, K]):
     @property
     def mT(self: Matrices[B, K]) -> Tensor[B, D, K]:  # noqa: N802  # NumPy's and PyTorch's name for it
         """`transpose`, as the matrix formulas write it."""
-        matrix: Tensor[B, Any, K] = self.transpose()
-        return matrix
+        matrix: Any = self
+        return Movement.transpose(matrix)
 
     def expand(self, shape: Sequence[Size]) -> Tensor[B, D, K]:
         """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""

@@ -160,10 +160,10 @@ class Reduction(TensorBase[B, D, K]):
     def _wide(self, op: str) -> Array:
         """The primitive for a sum or a product. Small integers are cast to the widest that the backend has, as in
         NumPy: 100 + 100 is more than a uint8 can hold."""
-        array = self._of_kind(op, "number")
-        widest = self.device.backend.widest_int
-        is_widest = array.dtype.kind == "f" or array.dtype.name == widest
-        return array if is_widest else self.device.backend.cast(array, DType(widest))
+        if self.primitive.dtype.kind == "f":
+            return self.primitive
+        array, widest = self._of_kind(op, "number"), self.device.backend.widest_int
+        return array if array.dtype.name == widest else self.device.backend.cast(array, DType(widest))
 
     def _filled(self, op: str, dim: int) -> tuple[int]:
         """One dim, as the tuple that a reduction takes, if it has any elements."""
