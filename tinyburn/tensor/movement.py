@@ -164,8 +164,9 @@ class Movement(TensorBase[B, D, K]):
     @property
     def mT(self: Matrices[B, K]) -> Tensor[B, D, K]:  # noqa: N802  # NumPy's and PyTorch's name for it
         """`transpose`, as the matrix formulas write it."""
-        matrix: Any = self
-        return Movement.transpose(matrix)
+        transpose: Any = Movement.transpose
+        matrix: Tensor[B, D, K] = transpose(self)
+        return matrix
 
     def expand(self, shape: Sequence[Size]) -> Tensor[B, D, K]:
         """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""
