@@ -70,7 +70,7 @@ def targets() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     for name in ("x", "mask", "indices"):
         tensor = world()[name]
-        public = [method for method in dir(Tensor) if not method.startswith("_")]
+        public = [method for method in dir(tensor) if not method.startswith("_")]
         found |= {f"{name}.{method}": getattr(tensor, method) for method in public if method not in _PROPERTIES}
         found |= {f"{name} {op}": getattr(tensor, f"__{op}__") for op in (*OPERATORS, *MASK_OPERATORS)}
     found |= {f"activation.{name}": getattr(activation, name) for name in ACTIVATIONS}

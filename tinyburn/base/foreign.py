@@ -7,8 +7,9 @@ a notebook ask for names that may be missing. Where the table has the name, the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import getattr_static
 from typing import Any, NamedTuple, TypeVar
 
 from .errors import ForeignCall, ForeignName
@@ -208,6 +209,34 @@ def missing(subject: str, owner: str, name: str) -> AttributeError:
     if habit is None:
         return AttributeError(f"{owner} has no attribute {name!r}")
     return ForeignName(habit.theirs, habit.because or "it has another name here", hint=f"write {habit.ours}")
+
+
+class Missing:
+    """A name as an attribute that is not there: to read it raises an AttributeError, so `hasattr` says no.
+
+    A ``__getattr__`` could do the same in one place, but Python then reads every attribute that is there half as fast.
+    """
+
+    def __init__(self, error: Callable[[type[Any]], AttributeError]) -> None:
+        self._error = error
+
+    def __get__(self, _: object, owner: type[Any]) -> Any:
+        raise self._error(owner)
+
+    def __repr__(self) -> str:
+        return "Missing()"
+
+
+def leave_out(cls: type[Any], subject: str) -> None:
+    """Gives a class the table's names of other libraries for a subject, as attributes that are not there."""
+    for known, name in _BY_NAME:
+        if known == subject and name not in dir(cls):
+            setattr(cls, name, Missing(lambda _, name=name: missing(subject, "", name)))  # type: ignore[misc]
+
+
+def without_missing(names: Iterable[str], owner: type[Any]) -> list[str]:
+    """What `dir` shows: names, without those that are left out."""
+    return [name for name in names if not isinstance(getattr_static(owner, name, None), Missing)]
 
 
 def called(names: Any) -> list[str]:

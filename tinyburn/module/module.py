@@ -35,6 +35,11 @@ MYPY = False
 """mypy takes it for True. The two checkers understand two ways to say that ``model(x)`` is ``model.forward(x)``."""
 
 
+def _no_forward(owner: type[Any]) -> AttributeError:
+    reason = f"{owner.__name__} defines no forward, so there is nothing to call"
+    return ForeignName("model(x)", reason, hint="write def forward(self, x): ... in the class")
+
+
 class _HasForward(Protocol[F_co]):
     @property
     def forward(self) -> F_co: ...
@@ -51,6 +56,8 @@ class Module:
     """
 
     forward: Callable[..., Any]
+    if not TYPE_CHECKING:
+        forward = foreign.Missing(_no_forward)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -79,14 +86,9 @@ class Module:
                 _caller.reset(running)
                 leave(path)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Only for a name that is not there: PyTorch's are in a table, with ours."""
-            if name == "forward":
-                reason = f"{type(self).__name__} defines no forward, so there is nothing to call"
-                raise ForeignName("model(x)", reason, hint="write def forward(self, x): ... in the class")
-            raise foreign.missing("model", f"{type(self).__name__!r} object", name)
+    def __dir__(self) -> list[str]:
+        """Without the names of other libraries: an editor offers ours alone."""
+        return foreign.without_missing(object.__dir__(self), type(self))
 
     # The one walk
 
@@ -204,6 +206,8 @@ class Module:
     def __repr__(self) -> str:
         return "\n".join(_lines(self, type(self).__name__, "", "", {}))
 
+
+foreign.leave_out(Module, "model")
 
 Part: TypeAlias = "Module | AnyParam | AnyTensor"
 _PARTS = (Module, Param, Tensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -103,14 +103,15 @@ class Param(Generic[B, D]):
         """What a deep copy and a pickle are made from."""
         return _parameter, (self._tensor.detach(), self.id, self.is_frozen)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Only for a name that is not there: PyTorch's are in a table, with ours."""
-            raise foreign.missing("param", "a parameter", name)
+    def __dir__(self) -> list[str]:
+        """Without the names of other libraries: an editor offers ours alone."""
+        return foreign.without_missing(object.__dir__(self), type(self))
 
     def __repr__(self) -> str:
         return f"Param({self._tensor.shape}, {self._tensor.dtype}{', frozen' if self.is_frozen else ''})"
+
+
+foreign.leave_out(Param, "param")
 
 
 def _parameter(tensor: Tensor[B, D], identity: ParamId, is_frozen: bool) -> Param[B, D]:

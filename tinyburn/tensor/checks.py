@@ -132,8 +132,8 @@ FOR_TENSORS = {
 def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
     """A Python number that can take the tensor's dtype. NumPy scalars are turned into Python ones."""
     kind, is_truth = tensor.primitive.dtype.kind, isinstance(value, bool | np.bool_)
-    if kind == "f" and type(value) is float:
-        return value
+    if kind == "f" and (type(value) is float or (type(value) is int and abs(value) <= _EXACT_IN_EVERY_FLOAT)):
+        return float(value)
     if kind == "b" and is_truth:
         return bool(value)
     if kind in "iu" and isinstance(value, Integral) and not is_truth:

@@ -53,9 +53,9 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
             """``Tensor[B]``, ``Tensor[B, rank]`` or ``Tensor[B, rank, kind]``."""
             return TypedTensor(cls, parameters)
 
-        def __getattr__(self, name: str) -> Any:
-            """Only for a name that is not there: NumPy's and PyTorch's are in a table, with ours."""
-            raise foreign.missing("x", "a tensor", name)
+        def __dir__(self) -> list[str]:
+            """Without the names of other libraries: an editor offers ours alone."""
+            return foreign.without_missing(object.__dir__(self), type(self))
 
         def __setitem__(self, index: Any, values: Any) -> None:
             reason = "values never change; a new tensor has the new ones"
@@ -286,6 +286,7 @@ if not TYPE_CHECKING:  # a call in the way of NumPy or PyTorch, such as x.sum(0)
         _found = inspect.getattr_static(Tensor, _name)
         _explained = foreign.explained(_name, getattr(_found, "__func__", _found))
         setattr(Tensor, _name, staticmethod(_explained) if isinstance(_found, staticmethod) else _explained)
+    foreign.leave_out(Tensor, "x")
 
 
 # How a tensor prints: its values, then the fields that Burn shows
