@@ -31,6 +31,7 @@ from tinyburn import (
     nn,
 )
 from tinyburn.autodiff import checkpoint
+from tinyburn.backend import Kind
 
 
 def _gelu(x: AnyTensor) -> AnyTensor:
@@ -299,3 +300,25 @@ class TestSegments:
         y = checkpoint(moody, x)
         with pytest.raises(GraphError, match="the same each time"):
             y.backward()
+
+
+def test_a_second_run_leaves_the_random_numbers_where_they_were(base: UnderTest) -> None:
+    """It draws again what the first run drew; whoever draws next gets what would have come without it."""
+    device: Any = base.inside(Autodiff).device()
+    device.seed(3)
+    x = leaf([1.0, 2.0, 3.0], device)
+    noisy = checkpoint(lambda v: v * Tensor.random((3,), Distribution.Uniform(0.5, 1.5), device).exp(), x)
+    device.seed(4)
+    expected = Tensor.random((3,), Distribution.Uniform(0.5, 1.5), device).to_numpy()
+    device.seed(4)
+    noisy.sum().backward()
+    assert Tensor.random((3,), Distribution.Uniform(0.5, 1.5), device).to_numpy().tolist() == expected.tolist()
+
+
+def test_a_segment_has_no_gradients_of_its_own_in_the_log() -> None:
+    """The leaves that stand for its inputs while it runs again are not leaves of the program."""
+    device: Any = Autodiff[Traced[NdArray]].device()
+    x, w = leaf([1.0, 2.0], device), leaf([3.0, 4.0], device)
+    grads = checkpoint(lambda a, b: (a * b).exp(), x, w).sum().backward()
+    assert len(grads) == 2
+    assert sum(event[0] == Kind.GRAD for event in device.inner.log.events) == 2

@@ -273,6 +273,7 @@ def _movement_rows() -> list[Row]:
         Row("gather", (X, 0, repeated), lambda a, d, i: a[_along(d, i)]),
         Row("gather", (X, 2, repeated[:, :2, :3]), lambda a, d, i: a[_along(d, i)], "smaller"),
         Row("scatter", (X, 0, repeated, Y[:1]), lambda a, d, i, b: _added(a, _along(d, i), b), "repeated"),
+        Row("scatter", (X, 2, repeated, Y[:1]), lambda a, d, i, b: _added(a, _along(d, i), b), "repeated-in-a-line"),
         Row("select", (X, 1, rows_of), lambda a, d, i: np.take(a, i, d)),
         Row("select", (X, 0, np.zeros(0, dtype=int)), lambda a, d, i: np.take(a, i, d), "nothing"),
         Row("select_assign", (X, 0, far, np.ones((3, 3, 4))), lambda a, d, i, b: _added(a, i, b), "repeated"),

@@ -218,6 +218,7 @@ def test_cell_names_depend_on_the_text_and_survive_a_new_neighbour():
     one, two, again = names("a", "b", "a")
     assert len({one, two, again}) == 3
     assert names("c", "a", "b", "a")[1:] == [one, two, again]
+    assert names("a", "a", "a") == [one, f"{one}-2", f"{one}-3"]
 
 
 def test_streams_are_joined_between_displays_only():

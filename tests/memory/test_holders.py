@@ -10,11 +10,23 @@ from typing import Any
 import pytest
 
 from tests.memory.jobs import JOBS, AnyTensor, Mlp, attention, named_training_step, segmented_mlp, train_mlp
-from tinyburn import Autodiff, BalancedCheckpointing, Device, Module, NdArray, Param, Tensor, TinyburnError, nn, optim
+from tinyburn import (
+    Autodiff,
+    BalancedCheckpointing,
+    Device,
+    Module,
+    NdArray,
+    Param,
+    Tensor,
+    TinyburnError,
+    Traced,
+    nn,
+    optim,
+)
 from tinyburn import activation as act
 from tinyburn.autodiff.nodes import WatchedNode
 from tinyburn.autodiff.recipes import sources_of
-from tinyburn.backend import Category
+from tinyburn.backend import Category, Kind
 from tinyburn.backend.log import Buffer, EventLog
 from tinyburn.memory import Holder, JobError, holders_at_peak, measure, plan
 from tinyburn.memory.holders import open_savers, read_holders
@@ -186,6 +198,20 @@ def test_each_save_of_one_buffer_is_a_saver() -> None:
 
     x = holder_of(holders_at_peak(job, 4), "x in job")
     assert [str(saver) for saver in x.savers] == ["mul keeps b", "mul keeps a", "powf_scalar keeps a"]
+
+
+def test_of_equal_saves_the_latest_ends_first() -> None:
+    """Two products save x as their b, in one module. The backward pass begins with the later one."""
+    device: Any = Autodiff[Traced[NdArray]].device()
+    x, first, second = (Tensor.ones((2,), device).require_grad() for _ in range(3))
+    loss = (first * x).sum() + (second * x).sum()
+    log: EventLog = device.inner.log
+    buffer = x.primitive.primitive.buffer.id
+    saves = [at for at, event in enumerate(log.events) if event[0] == Kind.SAVE and event[1] == buffer]
+    loss.backward()
+    ends = [at for at, event in enumerate(log.events) if event[0] == Kind.RELEASE and event[1] == buffer]
+    assert len(saves) == len(ends) == 2
+    assert [saver.event for saver in open_savers(log, ends[0])[buffer]] == saves[:1]
 
 
 def test_a_segment_keeps_its_input() -> None:
