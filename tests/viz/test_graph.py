@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -25,6 +26,7 @@ from tinyburn import (
     viz,
 )
 from tinyburn.viz.fold import MOST_BYTES
+from tinyburn.viz.model import read_graph
 
 PICTURES = {"graph": viz.graph, "backward_graph": viz.backward_graph}
 
@@ -338,3 +340,73 @@ def test_a_model_or_a_parameter_alone_is_told_to_compute_first(picture: str) -> 
 def test_an_empty_list_of_results_is_refused() -> None:
     with pytest.raises(ConfigError, match="empty"):
         viz.graph([])
+
+
+# The drawing itself: where arrows begin and end, and what a box is filled with
+
+
+class DrawnBox(NamedTuple):
+    """A box of a drawing: what it is called, its letter and fill if it has any, and where it is."""
+
+    label: str
+    letter: str
+    fill: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def drawn_boxes(picture: viz.Picture) -> list[DrawnBox]:
+    """Each box, read from the elements that follow its frame."""
+    found: list[DrawnBox] = []
+    for element in ElementTree.fromstring(picture.svg).find(f"{SVG}g") or []:
+        style, text = (element.get("class") or "").split(), element.text or ""
+        if {"box", "ghost"} & set(style):
+            numbers = [float(element.get(name) or "") for name in ("x", "y", "width", "height")]
+            found.append(DrawnBox("", "", "", *numbers))
+        elif element.tag == f"{SVG}rect" and element.get("fill"):
+            found[-1] = found[-1]._replace(fill=element.get("fill") or "")
+        elif "bold" in style and element.get("text-anchor") == "middle":
+            found[-1] = found[-1]._replace(letter=text)
+        elif "bold" in style:
+            found[-1] = found[-1]._replace(label=text)
+    return found
+
+
+def drawn_edges(picture: viz.Picture) -> set[tuple[str, str]]:
+    """Each arrow, as the box whose lower edge it leaves and the box whose upper edge it reaches."""
+    boxes, edges = drawn_boxes(picture), set()
+    for path in ElementTree.fromstring(picture.svg).iter(f"{SVG}path"):
+        if path.get("marker-end"):
+            numbers = [float(number) for number in re.findall(r"-?[\d.]+", path.get("d") or "")]
+            starts = [box.label for box in boxes if _touches(numbers[:2], box, box.y + box.height)]
+            ends = [box.label for box in boxes if _touches(numbers[-2:], box, box.y)]
+            assert (len(starts), len(ends)) == (1, 1)
+            edges.add((starts[0], ends[0]))
+    return edges
+
+
+def _touches(point: list[float], box: DrawnBox, edge: float) -> bool:
+    return abs(point[1] - edge) < 0.2 and box.x - 0.2 <= point[0] <= box.x + box.width + 0.2
+
+
+@pytest.mark.parametrize("example", [training_step, normalize_batch, lambda: chain(4), lambda: tangle(10)])
+def test_the_arrows_are_the_edges_of_the_graph(example: Any) -> None:
+    loss, names = example()
+    graph = read_graph("graph", loss, names)
+    edges = {(graph.items[parent].label, item.label) for item in graph.items for parent in item.parents}
+    assert drawn_edges(viz.graph(loss, **names)) == edges
+
+
+def test_a_fill_is_that_of_the_letter() -> None:
+    """P for a parameter, I for a tracked input; a constant and a result have none."""
+    device = new_device()
+    weight = Param.from_tensor(Tensor.ones((2, 2), device))
+    x, y = Tensor.ones((2, 2), device).require_grad(), Tensor.ones((2, 2), device)
+    found = {
+        box.label: (box.letter, box.fill) for box in drawn_boxes(viz.graph(x @ weight.val() + y, w=weight, x=x, y=y))
+    }
+    assert found["w"][0] == "P"
+    assert found["x"] == ("I", "url(#hI)")
+    assert found["y"] == found["t1"] == ("", "")
