@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import copyreg
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -107,8 +108,9 @@ class Decorator(Backend, metaclass=NamedByParts):
 
     @classmethod
     def _wrap_repeating(cls, operation: Operation) -> Any:
-        """An operation of any number of tensors is decorated anew for each call, as one of just so many."""
-        return lambda *arguments: cls._wrap_operation(operation.taking(len(arguments)))(*arguments)
+        """An operation of any number of tensors is decorated for each number that comes, as one of just so many."""
+        wrapped = cache(lambda count: cls._wrap_operation(operation.taking(count)))
+        return lambda *arguments: wrapped(len(arguments))(*arguments)
 
     @classmethod
     def _attributes(cls, *options: type[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ a notebook ask for names that may be missing. Where the table has the name, the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from inspect import getattr_static
 from typing import Any, NamedTuple, TypeVar
@@ -211,7 +211,7 @@ def missing(subject: str, owner: str, name: str) -> AttributeError:
     return ForeignName(habit.theirs, habit.because or "it has another name here", hint=f"write {habit.ours}")
 
 
-class Missing:
+class LeftOut:
     """A name as an attribute that is not there: to read it raises an AttributeError, so `hasattr` says no.
 
     A ``__getattr__`` could do the same in one place, but Python then reads every attribute that is there half as fast.
@@ -224,19 +224,23 @@ class Missing:
         raise self._error(owner)
 
     def __repr__(self) -> str:
-        return "Missing()"
+        return "LeftOut()"
 
 
 def leave_out(cls: type[Any], subject: str) -> None:
-    """Gives a class the table's names of other libraries for a subject, as attributes that are not there."""
+    """Gives a class the table's names of other libraries for a subject, as attributes that are not there.
+
+    Nor does `dir` show them, so an editor offers our names alone.
+    """
     for known, name in _BY_NAME:
         if known == subject and name not in dir(cls):
-            setattr(cls, name, Missing(lambda _, name=name: missing(subject, "", name)))  # type: ignore[misc]
+            setattr(cls, name, LeftOut(lambda _, name=name: missing(subject, "", name)))  # type: ignore[misc]
+    shown: Any = cls
+    shown.__dir__ = _names
 
 
-def without_missing(names: Iterable[str], owner: type[Any]) -> list[str]:
-    """What `dir` shows: names, without those that are left out."""
-    return [name for name in names if not isinstance(getattr_static(owner, name, None), Missing)]
+def _names(self: object) -> list[str]:
+    return [name for name in object.__dir__(self) if not isinstance(getattr_static(self, name, None), LeftOut)]
 
 
 def called(names: Any) -> list[str]:

@@ -100,20 +100,13 @@ def holders_now(device: Device[Any]) -> tuple[Holder, ...]:
     Raises BackendMismatch if the device keeps no log.
     """
     check_device("memory.holders_now", device)
-    if not any(isinstance(getattr(each, "log", None), EventLog) for each in _layers(device)):
+    if not device.backend.observed:
         backend = device.backend.__name__
         hint = "compute on Traced[NdArray].device(), or on Autodiff[Traced[NdArray]].device()"
         raise BackendMismatch("memory.holders_now", f"{backend} keeps no log of its buffers", hint=hint)
     log = find_log(device)
     names = {name: value for name, value in sys._getframe(1).f_globals.items() if not name.startswith("__")}
     return read_holders(log, len(log.events) - 1, _names_of_module(names, log))
-
-
-def _layers(device: Any) -> Iterator[Any]:
-    """A device, and those inside it."""
-    while device is not None:
-        yield device
-        device = getattr(device, "inner", None)
 
 
 def _names_at(peak: int, log: EventLog, job: Job, batch_size: int, device: Device[Any]) -> Names:

@@ -57,7 +57,7 @@ class Module:
 
     forward: Callable[..., Any]
     if not TYPE_CHECKING:
-        forward = foreign.Missing(_no_forward)
+        forward = foreign.LeftOut(_no_forward)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,10 +85,6 @@ class Module:
             finally:
                 _caller.reset(running)
                 leave(path)
-
-    def __dir__(self) -> list[str]:
-        """Without the names of other libraries: an editor offers ours alone."""
-        return foreign.without_missing(object.__dir__(self), type(self))
 
     # The one walk
 

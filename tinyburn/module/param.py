@@ -103,10 +103,6 @@ class Param(Generic[B, D]):
         """What a deep copy and a pickle are made from."""
         return _parameter, (self._tensor.detach(), self.id, self.is_frozen)
 
-    def __dir__(self) -> list[str]:
-        """Without the names of other libraries: an editor offers ours alone."""
-        return foreign.without_missing(object.__dir__(self), type(self))
-
     def __repr__(self) -> str:
         return f"Param({self._tensor.shape}, {self._tensor.dtype}{', frozen' if self.is_frozen else ''})"
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D", default=Any)
 K = TypeVar("K", default=Float)
-AB = TypeVar("AB", bound=Backend)
 
 # Of a single method. A static method needs its own: those above belong to a tensor, and it has none yet.
 DB = TypeVar("DB", bound=Backend)  # the backend of a device that is handed in
@@ -49,9 +48,9 @@ class TensorBase(Generic[B, D, K]):
         raise ForeignCall("Tensor(...)", "the class itself makes no tensor", hint=hint)
 
     @classmethod
-    def _around(cls, primitive: Array, device: Device[AB]) -> Tensor[AB, Any, Any]:
+    def _around(cls, primitive: Array, device: Device[DB]) -> Tensor[DB, Any, Any]:
         """A tensor around a primitive that nobody else holds, for who makes tensors inside tinyburn."""
-        tensor: Tensor[AB, Any, Any] = _allocate(cls)
+        tensor: Tensor[DB, Any, Any] = _allocate(cls)
         tensor.primitive = primitive
         tensor.device = device
         return tensor

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from tinyburn.backend.interface import Backend
 from tinyburn.base.dtype import Bool, Int
 from tinyburn.base.errors import DTypeMismatch, ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, Size, expands, infer_size, whole_numbers
 
 from . import checks
-from .base import B, D, K, TensorBase
+from .base import DB, B, D, K, TensorBase
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .tensor import Tensor
 
-B2 = TypeVar("B2", bound=Backend)
 R = TypeVar("R")
 K2 = TypeVar("K2")
 
@@ -210,7 +208,7 @@ class Movement(TensorBase[B, D, K]):
         return self._new(self.device.backend.slice_assign(self.primitive, parts, forward.primitive))
 
     @staticmethod
-    def cat(tensors: Sequence[Tensor[B2, R, K2]], dim: int) -> Tensor[B2, R, K2]:
+    def cat(tensors: Sequence[Tensor[DB, R, K2]], dim: int) -> Tensor[DB, R, K2]:
         """Tensors one after another along one dim, in one new buffer. Their other sizes have to be the same.
 
         Raises ShapeError, DTypeMismatch or DeviceMismatch, with every reason, if they do not fit, or for none.
@@ -226,7 +224,7 @@ class Movement(TensorBase[B, D, K]):
         return first._new(first.device.backend.cat(tuple(places), *primitives))
 
     @staticmethod
-    def stack(tensors: Sequence[Tensor[B2, Any, K2]], dim: int) -> Tensor[B2, Any, K2]:
+    def stack(tensors: Sequence[Tensor[DB, Any, K2]], dim: int) -> Tensor[DB, Any, K2]:
         """Tensors of one shape side by side along a new dim, at ``dim`` of the result."""
         first, *others = _several("stack", tensors)
         dim = first._dim("stack", dim, 1)

@@ -19,16 +19,15 @@ from tinyburn.base.errors import BackendMismatch, DTypeMismatch, ForeignCall, Sh
 from tinyburn.base.shape import Shape
 
 from . import checks
-from .base import B, D, K
+from .base import DB, B, D, K
 from .creation import Creation
-from .data import TensorData
+from .data import TensorData, host_array
 from .elementwise import Elementwise
 from .gradients import Gradients
 from .movement import Movement
 from .reduction import Reduction
 
 IB = TypeVar("IB", bound=Backend)
-B2 = TypeVar("B2", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
 ID = TypeVar("ID")
 IK = TypeVar("IK")
@@ -52,10 +51,6 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
         def __class_getitem__(cls, parameters: Any) -> TypedTensor:
             """``Tensor[B]``, ``Tensor[B, rank]`` or ``Tensor[B, rank, kind]``."""
             return TypedTensor(cls, parameters)
-
-        def __dir__(self) -> list[str]:
-            """Without the names of other libraries: an editor offers ours alone."""
-            return foreign.without_missing(object.__dir__(self), type(self))
 
         def __setitem__(self, index: Any, values: Any) -> None:
             reason = "values never change; a new tensor has the new ones"
@@ -147,13 +142,13 @@ class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Moveme
 
     # Between devices
 
-    def to_device(self, device: Device[B2]) -> Tensor[B2, D, K]:
+    def to_device(self, device: Device[DB]) -> Tensor[DB, D, K]:
         """The values on another device or backend: the only way there. The copy is a constant for autodiff."""
         checks.check_device("to_device", device)
         if device == self.device:
-            return cast("Tensor[B2, D, K]", self)
+            return cast("Tensor[DB, D, K]", self)
         data = self.into_data()
-        return cast("Tensor[B2, D, K]", Tensor._around(device.backend.from_numpy(data.values, device), device))
+        return cast("Tensor[DB, D, K]", Tensor._around(device.backend.from_numpy(data.values, device), device))
 
     def __copy__(self) -> Tensor[B, D, K]:
         return self._new(self.primitive)
@@ -276,7 +271,7 @@ def _restored(
     if values is None:
         primitive = device.backend.full(shape, 0, dtype, device)
     else:
-        primitive = device.backend.from_numpy(TensorData.from_values(values).values, device)
+        primitive = device.backend.from_numpy(host_array(values), device)
     tensor = Tensor._around(primitive, device)
     return tensor.require_grad() if is_leaf else tensor
 
