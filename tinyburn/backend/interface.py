@@ -6,7 +6,7 @@ and shapes that broadcast; dims are not negative; a number may stand in place of
 
 Three promises make every backend count alike:
 
-- a result is a new row-major buffer, and no other buffer is allocated for it, or
+- a result is a new row-major buffer, and no other buffer is allocated for it (but for `into`, which says so), or
 - it is a view of the first operand, where the declaration says ``view``: always, or if that lies in memory as asked;
 - values never change once they are made.
 """
@@ -66,6 +66,11 @@ def reordered(a: Any, axes: tuple[int, ...]) -> Shape:
 def part(a: Any, parts: tuple[slice, ...]) -> Shape:
     """That of a part."""
     return part_shape(parts)
+
+
+def projected(a: Any, weight: Any, bias: Any) -> Shape:
+    """Other features in the last dim."""
+    return (*a.shape[:-1], weight.shape[1])
 
 
 def joined(places: Any, *_: Any) -> Shape:
@@ -163,6 +168,18 @@ class Backend:
         """Whether two primitives are views of one buffer."""
         raise NotImplementedError
 
+    @classmethod
+    def into(cls, target: Array, name: str, *arguments: Any) -> Array:
+        """The operation ``name``, whose result may take the place of ``target``: a value that nobody can see any more.
+
+        That is how values stay immutable for everyone who can see them, while a gradient that only the backward pass
+        holds is added to where it lies. ``target`` may be one of the operands.
+
+        Each of our backends does it for an operation that is declared ``in_place``, if the target is row-major and has
+        the shape and the dtype of the result. In all other cases the result is a new buffer, as it always is here.
+        """
+        return getattr(cls, name)(*arguments)
+
     @staticmethod
     def index_bounds(a: Array) -> tuple[int, int] | None:
         """The smallest and largest of some indices; None if there are none or it would cost too much to know."""
@@ -194,12 +211,12 @@ class Backend:
 
     # fmt: off
     # Two operands
-    add             = required("a, b",               "``a + b``")
+    add             = required("a, b",               "``a + b``", in_place=True)
     sub             = required("a, b",               "``a - b``")
     mul             = required("a, b",               "``a * b``")
-    multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, even against NaN")
+    multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, even against NaN", in_place=True)
     scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer, but 0 where ``a`` is 0")
-    relu_backward   = required("a, out",             "``a`` where the result of a relu, ``out``, is above 0, else 0")
+    relu_backward   = required("a, out",             "``a`` where the result of a relu, ``out``, is above 0, else 0", in_place=True)
     div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero")
     remainder       = required("a, b",               "what ``a / b`` leaves, with the sign of ``b``")
     powf            = required("a, b",               "``a ** b``")
@@ -371,7 +388,7 @@ class Backend:
     # Elementwise
 
     @classmethod
-    @composed(broadcast)
+    @composed(broadcast, fused=True)
     def clamp(cls, a: Array, low: Number, high: Number) -> Array:
         """Each element moved into ``[low, high]``."""
         return cls.minimum(cls.maximum(a, low), high)
@@ -395,18 +412,97 @@ class Backend:
         return cls.maximum(a, 0.0)
 
     @classmethod
-    @composed(broadcast)
-    def sigmoid(cls, a: Array) -> Array:
-        """``1 / (1 + exp(-a))``, written so that no exponential overflows."""
-        small = cls.exp(cls.neg(cls.abs(a)))
-        below_half = cls.div(small, cls.add(small, 1.0))
-        return cls.mask_where(below_half, cls.greater_equal(a, 0.0), cls.sub(1.0, below_half))
+    @composed(broadcast, fused=True)
+    def leaky_relu(cls, a: Array, slope: Number) -> Array:
+        """``a * slope`` below 0, else ``a``."""
+        return cls.mask_where(a, cls.lower(a, 0.0), cls.mul(a, slope))
 
     @classmethod
-    @composed(broadcast)
+    @composed(broadcast, fused=True)
+    def sigmoid(cls, a: Array) -> Array:
+        """``1 / (1 + exp(-a))``. Where the exponential overflows, 1 over inf is 0, as it should be."""
+        return cls.div(1.0, cls.add(cls.exp(cls.neg(a)), 1.0))
+
+    @classmethod
+    @composed(broadcast, fused=True)
+    def silu(cls, a: Array) -> Array:
+        """``a * sigmoid(a)``."""
+        return cls.mul(a, cls.sigmoid(a))
+
+    @classmethod
+    @composed(broadcast, fused=True)
+    def gelu(cls, a: Array) -> Array:
+        """``a`` times the share of the bell curve that lies below ``a``."""
+        return cls.mul(a, _share_below(cls, a))
+
+    @classmethod
+    @composed(broadcast, fused=True)
     def softplus(cls, a: Array) -> Array:
         """``log(1 + exp(a))``, written so that no exponential overflows."""
         return cls.add(cls.maximum(a, 0.0), cls.log1p(cls.exp(cls.neg(cls.abs(a)))))
+
+    # Their derivatives: ``a`` is the gradient that comes in, and 0 where that is 0. ``out`` is the result of the
+    # function, ``b`` its operand.
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def tanh_backward(cls, a: Array, out: Array) -> Array:
+        """``a * (1 - out * out)``, but 0 where ``a`` is 0."""
+        return cls.multiply_no_nan(a, cls.sub(1.0, cls.mul(out, out)))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def sigmoid_backward(cls, a: Array, out: Array) -> Array:
+        """``a * out * (1 - out)``, but 0 where ``a`` is 0."""
+        return cls.multiply_no_nan(a, cls.mul(out, cls.sub(1.0, out)))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def clamp_backward(cls, a: Array, b: Array, low: Number, high: Number) -> Array:
+        """``a`` where ``b`` is in ``[low, high]``, else 0."""
+        return cls.mask_where(cls.mask_where(a, cls.lower(b, low), 0.0), cls.greater(b, high), 0.0)
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def leaky_relu_backward(cls, a: Array, b: Array, slope: Number) -> Array:
+        """``a * slope`` where ``b`` is below 0, else ``a``."""
+        return cls.mask_where(a, cls.lower(b, 0.0), cls.mul(a, slope))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def silu_backward(cls, a: Array, b: Array) -> Array:
+        """``a * s * (1 + b * (1 - s))`` with ``s = sigmoid(b)``, but 0 where ``a`` is 0."""
+        s = cls.sigmoid(b)
+        return cls.multiply_no_nan(a, cls.mul(s, cls.add(cls.mul(b, cls.sub(1.0, s)), 1.0)))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def gelu_backward(cls, a: Array, b: Array) -> Array:
+        """``a`` times the share below ``b`` and ``b`` times the bell curve's height there, but 0 where ``a`` is 0."""
+        height = cls.mul(cls.exp(cls.mul(cls.mul(b, b), -0.5)), 1 / math.sqrt(2 * math.pi))
+        return cls.multiply_no_nan(a, cls.add(_share_below(cls, b), cls.mul(b, height)))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def softplus_backward(cls, a: Array, b: Array) -> Array:
+        """``a * sigmoid(b)``, but 0 where ``a`` is 0."""
+        return cls.multiply_no_nan(a, cls.sigmoid(b))
+
+    # What layers and optimizers are made of
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def add_scaled(cls, a: Array, b: Array, scale: Number) -> Array:
+        """``a + b * scale``."""
+        return cls.add(a, cls.mul(b, scale))
+
+    @classmethod
+    @composed(projected, fused=True, cheap=False)
+    def linear(cls, a: Array, weight: Array, bias: Array) -> Array:
+        """``a @ weight + bias`` over the last dim of ``a``, with a weight of rank 2 and a bias of rank 1."""
+        ones = (1,) * (len(a.shape) - 2)
+        product = cls.matmul(a, cls.reshape(weight, (*ones, *weight.shape)))
+        return cls.add(product, cls.reshape(bias, (*ones, 1, *bias.shape)))
 
     @classmethod
     @composed(like_first)
@@ -423,6 +519,11 @@ class Backend:
         shifted = _shifted(cls, a, dim)
         total = cls.sum_dims(cls.exp(shifted), (dim,))
         return cls.sub(shifted, cls.log(cls.mask_where(total, cls.equal(total, 0.0), 1.0)))
+
+
+def _share_below(cls: type[Backend], a: Array) -> Array:
+    """The share of the bell curve that lies below ``a``."""
+    return cls.mul(cls.add(cls.erf(cls.mul(a, 1 / math.sqrt(2))), 1.0), 0.5)  # a * 2 could overflow
 
 
 def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:

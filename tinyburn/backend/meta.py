@@ -82,6 +82,6 @@ def _by_declaration(operation: Operation) -> Any:
 
 
 for _operation in OPERATIONS.values():
-    if not _operation.is_default and _operation.name not in {**vars(Strided), **vars(Meta)}:
+    if (_operation.fused or not _operation.is_default) and _operation.name not in {**vars(Strided), **vars(Meta)}:
         _shapes = called(f"Meta.{_operation.name}", _by_declaration(_operation))
         setattr(Meta, _operation.name, staticmethod(_shapes))

@@ -24,7 +24,7 @@ is a number to find something by, so it has no derivative."""
 View: TypeAlias = Literal["never", "always", "maybe"]
 """Whether a result shares the buffer of the first tensor. Maybe: if it lies in memory as it is wanted already."""
 
-TENSORS = ("a", "b", "mask", "indices", "out", "part")
+TENSORS = ("a", "b", "mask", "indices", "out", "part", "weight", "bias")
 """Parameters of these names are tensors, and any other is only passed on. A number may stand for ``a`` or ``b``."""
 NUMBERS = (float, int, bool)
 """What such a number can be."""
@@ -42,6 +42,9 @@ class Operation:
         view: whether the result shares the buffer of the first tensor.
         cheap: whether it takes no longer than to pass over its operands once, so that it is cheap to compute again.
         is_default: whether it is composed of others; a backend may still have a better way of its own.
+        fused: whether each of our backends has that better way, which allocates the result alone. So an event log has
+            it as one operation, and the composition says what it means.
+        in_place: whether `Backend.into` can compute it in a buffer that one of its operands lies in.
         name: that of the attribute or method that declares it.
         tensors: the positions of the parameters that are tensors.
         repeats: whether the last parameter, then declared as ``*part``, stands for any number of tensors.
@@ -54,6 +57,8 @@ class Operation:
     view: View = "never"
     cheap: bool = True
     is_default: bool = False
+    fused: bool = False
+    in_place: bool = False
     name: str = ""
 
     def __post_init__(self) -> None:
