@@ -28,6 +28,7 @@ class Kind(IntEnum):
     FREE = 5  # buffer
     GRAD = 6  # buffer: it is the gradient of a leaf now
     TRANSFER = 7  # buffer, bytes, 0 from the host and 1 to it
+    DONATE = 8  # buffer: the last operation wrote its result into it, since nobody could see what was there
 
 
 FORMATS = tuple(DType)
@@ -204,6 +205,11 @@ class Buffer:
 
     def transfer(self, to_host: bool) -> None:
         self.log.write((Kind.TRANSFER, self.id, self.size, int(to_host)))
+
+    def donate(self) -> None:
+        """What was in it is gone, and the result of an operation is in its place."""
+        self.log.write((Kind.DONATE, self.id))
+        self.recategorise(Category.TEMPORARY)
 
     def __del__(self) -> None:
         self.log.live_buffers -= 1

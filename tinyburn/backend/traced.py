@@ -91,27 +91,40 @@ class Traced(Decorator, Generic[IB]):
         return a.buffer is b.buffer
 
     @classmethod
+    def into(cls, target: Any, name: str, *arguments: Any) -> TracedArray:
+        if cls.inner.composes(name):
+            return super().into(target, name, *arguments)
+        plain, buffers = _taken_apart(arguments)
+        result = cls.inner.into(target.primitive, name, *plain)
+        log: EventLog = target.buffer.log
+        log.op(name, current_path(), [buffer.id for buffer in buffers])
+        if not cls.inner.shares_buffer(result, target.primitive):
+            return TracedArray(result, log.alloc(result, Category.TEMPORARY))
+        target.buffer.donate()
+        return TracedArray(result, target.buffer)
+
+    @classmethod
     def note(cls, a: Any, event: str, detail: Any = "") -> None:
         a.buffer.note(event, detail)
 
 
+def _taken_apart(arguments: tuple[Any, ...]) -> tuple[list[Any], list[Buffer]]:
+    """The arguments as the inner backend takes them, and the buffers that lie under its tensors."""
+    plain = [x.primitive if type(x) is TracedArray else x for x in arguments]
+    return plain, [x.buffer for x in arguments if type(x) is TracedArray]
+
+
 def _traced(operation: Operation, inner: type[Backend]) -> Any:
     """One operation of ``inner``, with its events: the op, then its result's buffer if that is a new one."""
-    name, tensors = operation.name, operation.tensors
+    name, at = operation.name, operation.tensors[0]
     compute, shares_buffer = getattr(inner, name), inner.shares_buffer
 
     def traced(*arguments: Any) -> TracedArray:
-        plain = list(arguments)
-        buffers: list[Buffer] = []
-        for at in tensors:
-            operand = arguments[at]
-            if type(operand) is TracedArray:
-                plain[at] = operand.primitive
-                buffers.append(operand.buffer)
+        plain, buffers = _taken_apart(arguments)
         result = compute(*plain)
         log = buffers[0].log
         log.op(name, current_path(), [buffer.id for buffer in buffers])
-        first = arguments[tensors[0]]
+        first = arguments[at]
         if type(first) is TracedArray and shares_buffer(result, first.primitive):
             return TracedArray(result, first.buffer)
         return TracedArray(result, log.alloc(result, Category.TEMPORARY))
