@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, TypeVar
 
 from tinyburn.base.shape import normalize_dim
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.checks import check_tensor
+from tinyburn.tensor.checks import check_scalar, check_tensor
 
 if TYPE_CHECKING:
     from tinyburn.backend import Backend
@@ -25,7 +24,8 @@ def relu(x: Tensor[B, D]) -> Tensor[B, D]:
 def leaky_relu(x: Tensor[B, D], negative_slope: float = 0.01) -> Tensor[B, D]:
     """``x`` above 0, else ``negative_slope * x``."""
     check_tensor("leaky_relu", x)
-    return x.mask_where(x < 0.0, x * negative_slope)
+    slope = check_scalar("leaky_relu", x, negative_slope)
+    return x._new(x.backend.leaky_relu(x._of_kind("leaky_relu", "float"), slope))
 
 
 def sigmoid(x: Tensor[B, D]) -> Tensor[B, D]:
@@ -43,13 +43,13 @@ def tanh(x: Tensor[B, D]) -> Tensor[B, D]:
 def silu(x: Tensor[B, D]) -> Tensor[B, D]:
     """``x * sigmoid(x)``, also called swish."""
     check_tensor("silu", x)
-    return x * sigmoid(x)
+    return x._new(x.backend.silu(x._of_kind("silu", "float")))
 
 
 def gelu(x: Tensor[B, D]) -> Tensor[B, D]:
     """``x * P(N <= x)`` for a standard normal N, exactly, by erf (Hendrycks and Gimpel 2016)."""
     check_tensor("gelu", x)
-    return x * (((x * (1 / math.sqrt(2))).erf() + 1.0) * 0.5)  # x * 2 could overflow
+    return x._new(x.backend.gelu(x._of_kind("gelu", "float")))
 
 
 def softplus(x: Tensor[B, D], beta: float = 1.0) -> Tensor[B, D]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
@@ -24,7 +24,6 @@ from .nodes import LEAF, Node
 from .observer import Flow, Observer, observe
 from .rules import AnyTensor
 
-Pending: TypeAlias = dict[Node, AnyTensor]
 _number = attrgetter("number")
 
 
@@ -52,10 +51,11 @@ def run_backward(
     inner: type[Backend] = backend.inner
     inner.note(root.primitive.primitive, "phase", "backward")
     try:
-        pending = {node: _start(root) if gradient is None else _checked(root, gradient)}
         flow = Flow() if record_flow else None
-        observer = observe(backend, flow, keeps_graph=retain_graph)
-        return Gradients(walk(order, pending, retain_graph, observer, retained=retained), flow)
+        walk = Walk(inner, retain_graph, observe(backend, flow, keeps_graph=retain_graph), retained=retained)
+        walk.pending[node] = (_start(root), True) if gradient is None else (_checked(root, gradient), False)
+        walk.run(order)
+        return Gradients(walk.kept, flow, walk.exclusive)
     finally:
         inner.note(root.primitive.primitive, "phase", "forward")
 
@@ -70,10 +70,10 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
     stack = [root] if root.number > after else []
     while stack:
         node = stack.pop()
-        edges = node.edges  # another thread may take them at any moment
-        if edges is None:
+        if node.saved is None:
             raise _used_up(node, is_root=node is root)
-        for parent, _, _ in edges:
+        for at, _, _, _ in reversed(node.rules):
+            parent = node.argument(at)
             if parent not in found:
                 found[parent] = None
                 if parent.op is not LEAF and parent.number > after:
@@ -124,56 +124,98 @@ def _checked(root: AnyTensor, gradient: AnyTensor) -> AnyTensor:
     return gradient
 
 
-def walk(
-    order: list[Node],
-    pending: Pending,
-    retain_graph: bool,
-    observer: Observer | None,
-    after: int = 0,
-    retained: AbstractSet[Node] = frozenset(),
-) -> dict[Node, AnyTensor]:
-    """Runs the rules of each node in order; returns the gradients of the leaves, of nodes up to ``after``, and of those
-    that are to be ``retained``."""
-    kept: dict[Node, AnyTensor] = {}
-    for node in order:
-        g = pending.pop(node)
-        is_end = node.op is LEAF or node.number <= after
-        if is_end or node in retained:
-            kept[node] = g
-            if observer is not None:
-                observer.keep(node, g)
-        if is_end:
-            continue
+class Walk:
+    """One way back through a graph, with the gradients that wait for their nodes.
+
+    A gradient is *exclusive* if nothing but this walk can see it. Then its memory may be used again: see
+    `Backend.into`. That is known by where a gradient comes from. What a rule gives is new, or it is a view of the
+    gradient that came in, which nobody needs any more after the last rule of its node.
+
+    Attributes:
+        pending: for each node that has not been reached the sum of what has come so far, and whether it is exclusive.
+        kept: the gradients of the leaves, of nodes up to ``after``, and of those that are to be ``retained``.
+        exclusive: those of them that are.
+    """
+
+    def __init__(
+        self,
+        backend: type[Backend],
+        keep_graph: bool,
+        observer: Observer | None,
+        after: int = 0,
+        retained: AbstractSet[Node] = frozenset(),
+    ) -> None:
+        self.pending: dict[Node, tuple[AnyTensor, bool]] = {}
+        self.kept: dict[Node, AnyTensor] = {}
+        self.exclusive: set[Node] = set()
+        self._backend, self._keep_graph, self._observer = backend, keep_graph, observer
+        self._after, self._retained = after, retained
+
+    def __repr__(self) -> str:
+        return f"Walk({len(self.pending)} pending, {len(self.kept)} kept)"
+
+    def run(self, order: list[Node]) -> None:
+        """Runs the rules of each node in order."""
+        pending, observer, after, retained = self.pending, self._observer, self._after, self._retained
+        for node in order:
+            g, is_exclusive = pending.pop(node)
+            if node.op is LEAF or node.number <= after:
+                self.kept[node] = g
+                if is_exclusive:
+                    self.exclusive.add(node)
+                if observer is not None:
+                    observer.keep(node, g)
+            elif observer is None and not retained:
+                self._run_rules(node, g, is_exclusive)
+            else:
+                self._run_observed(node, g, is_exclusive and node not in retained)
+
+    def _run_observed(self, node: Node, g: AnyTensor, is_exclusive: bool) -> None:
+        observer = self._observer
+        if node in self._retained:
+            self.kept[node] = g
         if observer is None:
-            run_rules(node, g, pending, retain_graph)
-        else:
-            outside = observer.arrive(node, g)
-            try:
-                run_rules(node, g, pending, retain_graph, observer)
-            finally:
-                leave(outside)
-    return kept
+            self._run_rules(node, g, is_exclusive)
+            return
+        if node in self._retained:
+            observer.keep(node, g)
+        outside = observer.arrive(node, g)
+        try:
+            self._run_rules(node, g, is_exclusive)
+        finally:
+            leave(outside)
 
+    def _run_rules(self, node: Node, g: AnyTensor, is_exclusive: bool) -> None:
+        """Runs the rules of one node, and adds what they give to the gradients of its parents."""
+        saved: Any = node.take_saved(self._keep_graph)
+        if saved is None:
+            reason = f"backward() of another thread has used up the graph at {node.op} at the same time"
+            raise GraphError("backward", reason, hint="let each thread compute a loss of its own")
+        pending, observer = self.pending, self._observer
+        for at, rule, first, is_last in node.rules:
+            parent = node.first if at == 0 else node.argument(at)
+            values, saved = saved[first:], saved[:first]
+            if observer is not None:
+                values = observer.values(values)
+            part = rule.gradient(g, values, parent, is_exclusive and is_last)
+            is_new = rule.is_exclusive
+            if part.primitive.shape != parent.shape:
+                part, is_new = sum_to(part, parent.shape), True
+            elif not (is_exclusive and is_last) and self._backend.shares_buffer(part.primitive, g.primitive):
+                is_new = is_exclusive = False  # from now on the parent sees it too
+            if observer is not None:
+                observer.follow_edge(node, rule, values, parent, part)
+            del values  # their last use: the buffers go now, before the next rule allocates
+            held = pending.pop(parent, None)
+            pending[parent] = (part, is_new) if held is None else self._sum(*held, part, is_new)
+            del part, held
 
-def run_rules(node: Node, g: AnyTensor, pending: Pending, retain_graph: bool, observer: Observer | None = None) -> None:
-    """Runs the rules of one node, and adds what they give to the gradients of its parents."""
-    edges = node.take_edges(retain_graph)
-    if edges is None:
-        reason = f"backward() of another thread has used up the graph at {node.op} at the same time"
-        raise GraphError("backward", reason, hint="let each thread compute a loss of its own")
-    while edges:
-        parent, rule, saved = edges.pop()
-        part = rule.gradient(g, saved if observer is None else observer.values(saved), parent)
-        if part.primitive.shape != parent.shape:
-            part = sum_to(part, parent.shape)
-        if observer is not None:
-            observer.follow_edge(node, rule, saved, parent, part)
-        del saved  # its last use: the buffers go now, before the next rule allocates
-        if parent in pending:
-            pending[parent] = pending[parent] + part
-        else:
-            pending[parent] = part
-        del part
+    def _sum(self, held: AnyTensor, is_exclusive: bool, part: AnyTensor, is_new: bool) -> tuple[AnyTensor, bool]:
+        """Two gradients of one node added up, in the memory of one of them if that is exclusive."""
+        if not (is_exclusive or is_new):
+            return held + part, True
+        target = held if is_exclusive else part
+        return held._new(self._backend.into(target.primitive, "add", held.primitive, part.primitive)), True
 
 
 def sum_to(gradient: AnyTensor, shape: Shape) -> AnyTensor:

@@ -8,7 +8,7 @@ one segment's activations are alive at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from tinyburn.backend.interface import Array
@@ -17,8 +17,8 @@ from tinyburn.base.errors import BackendMismatch, GraphError
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
 
-from .backward import backward_order, walk
-from .nodes import Edge, GraphArray, LeafNode, Node, attach_node, new_number
+from .backward import Walk, backward_order
+from .nodes import GraphArray, LeafNode, Node, attach_node, new_number, nodes_of
 from .observer import observe
 from .rules import AnyTensor
 
@@ -64,11 +64,13 @@ def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTen
     output = segment.run()
     result = GraphArray(output.primitive.primitive)
     if output.primitive.is_tracked:
-        rules = [(outer, SegmentRule(segment), ()) for outer in segment.edge_of_graph(output.primitive.node)]
-        rules[0][1].keeps_inputs = True
-        reached = [outer for outer, _, _ in rules if outer not in segment.outer]
-        arguments = (*[tensor.primitive for tensor in inputs], len(inputs), *reached)
-        attach_node(result, CHECKPOINT, arguments, cast("list[Edge]", rules), device.backend.inner)
+        edge = segment.edge_of_graph(output.primitive.node)
+        reached = [outer for outer in edge if outer not in segment.outer]
+        arguments = nodes_of((*[tensor.primitive for tensor in inputs], len(inputs), *reached))
+        rules: list[Any] = []
+        for outer in edge:
+            rules.append((arguments.index(outer), SegmentRule(segment, not rules), 0, not rules))
+        attach_node(result, CHECKPOINT, arguments, tuple(reversed(rules)), (), device.backend.inner)
     return Tensor._around(result, device)
 
 
@@ -128,7 +130,10 @@ class Segment:
         del output  # its buffer is not needed on the way back
         order = backward_order(root, self.before)
         observer = observe(self.device.backend, None, keeps_graph=False, is_part=True)
-        for node, part in walk(order, {root: g}, False, observer, self.before).items():
+        walk = Walk(self.device.backend.inner, False, observer, self.before)
+        walk.pending[root] = g, False
+        walk.run(order)
+        for node, part in walk.kept.items():
             outer = self._outside(node)
             self.gradients[outer] = self.gradients[outer] + part if outer in self.gradients else part
 
@@ -143,14 +148,17 @@ class Segment:
 class SegmentRule:
     """The rule of each edge of a checkpoint's node: the first that is asked runs the segment again, for all."""
 
-    def __init__(self, segment: Segment) -> None:
+    names = ()
+    is_exclusive = False  # two inputs of a segment can have one gradient
+
+    def __init__(self, segment: Segment, keeps_inputs: bool) -> None:
         self.segment = segment
-        self.keeps_inputs = False  # the inputs are kept once, so one of the edges answers for them
+        self.keeps_inputs = keeps_inputs  # the inputs are kept once, so one of the edges answers for them
 
     def __repr__(self) -> str:
         return f"SegmentRule({self.segment})"
 
-    def gradient(self, g: AnyTensor, saved: tuple[Any, ...], parent: Node) -> AnyTensor:
+    def gradient(self, g: AnyTensor, saved: Sequence[Any], parent: Node, is_spare: bool) -> AnyTensor:
         """The gradient of what the node ``parent`` stands for.
 
         Raises GraphError if the second run did not reach it: the function did not do the same again.
@@ -162,7 +170,7 @@ class SegmentRule:
             raise _changed()
         return gradients.pop(parent)
 
-    def tensors(self, saved: tuple[Any, ...]) -> list[tuple[str, Array]]:
+    def tensors(self, saved: Sequence[Any]) -> list[tuple[str, Array]]:
         """The inputs, which are all that a segment keeps."""
         return [("input", primitive) for primitive in self.segment.primitives] if self.keeps_inputs else []
 

@@ -6,6 +6,7 @@ it, by reference counts alone. A node keeps what its rules have saved: values, o
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import count
 from threading import Lock
 from typing import Any, TypeAlias
@@ -20,22 +21,35 @@ from .recipes import Recipe, sources_of
 from .rules import Rule, Saved
 
 LEAF, CONSTANT = "leaf", "constant"
+NOTHING = object()
 
 Edge: TypeAlias = "tuple[Node, Rule, Saved]"
+"""The way to one operand that is tracked: its node, the rule that leads there, and what that rule saved."""
 
+Step: TypeAlias = "tuple[int, Rule, int, bool]"
+"""A rule of a node: the position of its operand among the arguments, the rule, where its values begin among all that is
+saved, and whether it is the last to run."""
 
 _numbers = count(1)
+new_number = _numbers.__next__
+"""Returns a number above that of every node so far, and below that of every node to come."""
+
 _handing_over = Lock()
 
 
 class Node:
     """What one operation leaves behind.
 
+    A long graph has many, and Python's garbage collector looks at each of its objects again and again. So most nodes
+    are a single one: the first two arguments have a place of their own, and few operations have more.
+
     Attributes:
         op: the operation's name, or LEAF or CONSTANT.
-        arguments: its arguments in order: a Node for each tensor, anything else as it was given.
-        edges: for each tracked operand its node, the rule that leads there, and what that rule saved. None once
-            a backward pass has used them up.
+        first, second, others: its arguments in order, a Node for each tensor, anything else as it was given; NOTHING
+            where it has fewer than two. See `arguments`.
+        rules: the rule of each tracked operand, in the order in which they run: from the last operand to the first.
+            All nodes of the same operation share them.
+        saved: what the rules have saved, in the order of the operands. None once a backward pass has used it up.
         shape, dtype: of the result, since the result itself is not kept.
         path: the module that the operation ran in.
         is_parameter: whether it is the leaf of a `Param`; such a leaf has the parameter's ``identity`` too.
@@ -43,19 +57,40 @@ class Node:
             falling number meets children first.
     """
 
-    __slots__ = ("__weakref__", "arguments", "dtype", "edges", "number", "op", "path", "shape")
+    __slots__ = ("dtype", "first", "number", "op", "others", "path", "rules", "saved", "second", "shape")
     is_parameter = False
 
     def __init__(
-        self, op: str, arguments: tuple[Any, ...], edges: list[Edge] | None, like: GraphArray, path: str
+        self,
+        op: str,
+        rules: tuple[Step, ...],
+        saved: Saved | None,
+        shape: Shape,
+        dtype: np.dtype[Any],
+        path: str,
+        first: Any = NOTHING,
+        second: Any = NOTHING,
+        *others: Any,
     ) -> None:
         self.op = op
-        self.arguments = arguments
-        self.edges = edges
-        self.shape: Shape = like.shape
-        self.dtype: np.dtype[Any] = like.dtype
+        self.rules = rules
+        self.saved = saved
+        self.shape = shape
+        self.dtype = dtype
         self.path = path
-        self.number = next(_numbers)
+        self.first = first
+        self.second = second
+        self.others = others
+        self.number = new_number()
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """All arguments in order."""
+        return tuple(x for x in (self.first, self.second) if x is not NOTHING) + self.others
+
+    def argument(self, at: int) -> Any:
+        """One of the arguments."""
+        return self.others[at - 2] if at > 1 else self.second if at else self.first
 
     @property
     def is_leaf(self) -> bool:
@@ -72,23 +107,28 @@ class Node:
         """The nodes of the operands, tracked or not."""
         return tuple(argument for argument in self.arguments if isinstance(argument, Node))
 
-    def take_edges(self, keep: bool) -> list[Edge] | None:
-        """The edges, for a backward pass. The node has none any more, unless another pass is to follow.
+    @property
+    def edges(self) -> list[Edge] | None:
+        """An edge for each tracked operand; None once a backward pass has used them up."""
+        saved = self.saved
+        return None if saved is None else list(self._edges(saved))
 
-        Of several threads one gets them, and the others None.
+    def _edges(self, saved: Saved) -> Iterator[Edge]:
+        for at, rule, first, _ in reversed(self.rules):
+            yield self.argument(at), rule, saved[first : first + len(rule.names)]
+
+    def take_saved(self, keep: bool) -> Saved | None:
+        """What the rules have saved, for a backward pass. The node has it no more, unless another pass is to follow.
+
+        Of several threads one gets it, and the others None.
         """
-        if keep:
-            return self._copy_edges()
         with _handing_over:
-            edges, self.edges = self.edges, None
-        return edges
-
-    def _copy_edges(self) -> list[Edge] | None:
-        with _handing_over:
-            if self.edges is None:
-                return None
-            expect_calls(self.edges)  # this pass calls each recipe once, and the next one will again
-            return self.edges.copy()
+            saved = self.saved
+            if not keep:
+                self.saved = None
+            elif saved is not None:
+                expect_calls(saved)  # this pass calls each recipe once, and the next one will again
+        return saved
 
     def __repr__(self) -> str:
         return f"Node({self.op}, shape={self.shape}, dtype={self.dtype.name})"
@@ -100,7 +140,7 @@ class LeafNode(Node):
     __slots__ = ("identity", "is_parameter")
 
     def __init__(self, array: GraphArray, path: str) -> None:
-        super().__init__(LEAF, (), [], array, path)
+        super().__init__(LEAF, (), (), array.shape, array.dtype, path)
         self.is_parameter = False
         self.identity: object = None
 
@@ -145,41 +185,45 @@ class GraphArray:
     def __repr__(self) -> str:
         return f"GraphArray({self.shape}, {self.dtype.name})"
 
+    def track(self, node: Node) -> None:
+        """Makes it part of the graph."""
+        self.node = node
+        self.is_tracked = True
+
     def as_constant(self) -> Node:
         """The node of a constant, made when a tracked operation first uses it; it says what was there and keeps no
         buffer."""
-        self.node = Node(CONSTANT, (), None, self, "")
+        self.node = Node(CONSTANT, (), None, self.shape, self.dtype, "")
         return self.node
 
 
+def nodes_of(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments as a node keeps them: nodes in place of tensors."""
+    return tuple([x.node or x.as_constant() if type(x) is GraphArray else x for x in arguments])
+
+
 def attach_node(
-    result: GraphArray, op: str, arguments: tuple[Any, ...], edges: list[Edge], inner: type[Backend]
+    result: GraphArray, op: str, arguments: Sequence[Any], rules: tuple[Step, ...], saved: Saved, inner: type[Backend]
 ) -> None:
     """Makes a result tracked: gives it the node of the operation that it came from."""
-    nodes = tuple([x.node or x.as_constant() if type(x) is GraphArray else x for x in arguments])
-    result.is_tracked = True
+    facts = (op, rules, saved, result.shape, result.dtype, current_path(), *arguments)
     if inner.observed:
-        result.node = watched = WatchedNode(op, nodes, edges, result, current_path())
+        watched = WatchedNode(*facts)
+        result.track(watched)
         watched.watch(inner)
     else:
-        result.node = Node(op, nodes, edges, result, current_path())
+        result.track(Node(*facts))
 
 
-def new_number() -> int:
-    """A number above that of every node so far, and below that of every node to come."""
-    return next(_numbers)
-
-
-def note_kept(backend: type[Backend], event: str, node: Node, rule: Rule, saved: Saved) -> None:
+def note_kept(backend: type[Backend], event: str, node: Node, rule: Rule, saved: Sequence[Any]) -> None:
     """Tells a listening backend what happens to what a rule of a node has saved, and which save it is."""
     for operand, value in rule.tensors(saved):
         for primitive in sources_of([value]):
             backend.note(primitive, event, (operand, node.op, node.path))
 
 
-def expect_calls(edges: list[Edge]) -> None:
+def expect_calls(saved: Sequence[Any]) -> None:
     """Tells every recipe among what some rules have saved that a rule will call it once."""
-    for _, _, saved in edges:
-        for value in saved:
-            if type(value) is Recipe:
-                value.expect_call()
+    for value in saved:
+        if type(value) is Recipe:
+            value.expect_call()

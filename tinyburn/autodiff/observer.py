@@ -6,6 +6,7 @@ end; the sizes of the gradients are noted for the pictures.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import Token
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from tinyburn.base.scope import enter
 
 from .nodes import Node, note_kept
 from .recipes import Recipe
-from .rules import AnyTensor, Rule, Saved
+from .rules import AnyTensor, Rule
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,11 @@ class Observer:
         self._inner.note(g.primitive, "phase", f"backward {node.op}")
         return enter(node.path if self._inner.observed else "")
 
-    def values(self, saved: Saved) -> Saved:
+    def values(self, saved: Sequence[Any]) -> list[Any]:
         """What a rule has saved, with the values of recipes."""
-        return tuple([x.call() if type(x) is Recipe else x for x in saved])
+        return [x.call() if type(x) is Recipe else x for x in saved]
 
-    def follow_edge(self, node: Node, rule: Rule, saved: Saved, parent: Node, part: AnyTensor) -> None:
+    def follow_edge(self, node: Node, rule: Rule, saved: Sequence[Any], parent: Node, part: AnyTensor) -> None:
         """A rule has run, and what it had saved is about to go."""
         if self._inner.observed and not self._keeps_graph:
             note_kept(self._inner, "release", node, rule, saved)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 from typing_extensions import TypeVar
 
@@ -16,7 +19,7 @@ from tinyburn.base.scope import current_path
 from . import rules
 from .backward import run_backward
 from .checkpointing import NoCheckpointing
-from .nodes import Edge, GraphArray, LeafNode, attach_node, expect_calls
+from .nodes import GraphArray, LeafNode, Node, Step, attach_node, expect_calls, nodes_of
 from .recipes import Recipe
 
 IB = TypeVar("IB", bound=Backend, covariant=True)
@@ -114,29 +117,132 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
     backward = staticmethod(run_backward)
 
 
+class Plan(NamedTuple):
+    """What an operation leaves behind when some of its operands are tracked: the rules of these, as a node has them,
+    and how to pick what they save out of the arguments, followed by the result."""
+
+    rules: tuple[Step, ...]
+    pick: Callable[[Sequence[Any]], rules.Saved]
+
+
+def _plan(found: Sequence[tuple[int, rules.Rule]], tracked: Collection[int]) -> Plan | None:
+    """The plan for operands at these positions; None if no gradient goes to any of them."""
+    chosen: list[Step] = []
+    places: list[int] = []
+    for at, rule in found:
+        if at in tracked:
+            chosen.append((at, rule, len(places), not chosen))
+            places += rule.places
+    return Plan(tuple(reversed(chosen)), _picker(places)) if chosen else None
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], rules.Saved]:
+    """A fast ``lambda values: tuple(values[place] for place in places)``."""
+    if not places:
+        return lambda values: ()
+    if len(places) == 1:
+        (only,) = places
+        return lambda values: (values[only],)
+    return itemgetter(*places)
+
+
 def _recorded(operation: Operation, found: list[tuple[int, rules.Rule]], backend: type[Autodiff[Any, Any]]) -> Any:
-    """One operation of the backend inside; with a tracked operand, its result gets a node."""
-    name, inner, keeps_all = operation.name, backend.inner, backend.keeps_all
-    compute, recomputes = getattr(inner, name), backend.strategy.recomputes(name)
+    """One operation of the backend inside; with a tracked operand, its result gets a node.
+
+    An operation of one tensor, or of two, has a shorter way to the same: these are most of all that a program calls.
+    """
+    if not backend.keeps_all:
+        return _recorded_by_strategy(operation, found, backend)
+    if operation.tensors == (0,):
+        return _recorded_unary(operation.name, found, backend.inner)
+    if operation.tensors == (0, 1):
+        return _recorded_binary(operation.name, found, backend.inner)
+    return _recorded_in_general(operation, found, backend.inner)
+
+
+def _recorded_unary(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
+    compute, plan, is_observed = getattr(inner, name), _plan(found, (0,)), inner.observed
+
+    def recorded(a: GraphArray, *rest: Any) -> GraphArray:
+        primitive = a.primitive
+        out = compute(primitive, *rest)
+        result = GraphArray(out)
+        if plan is not None and a.is_tracked and result.dtype.kind == "f":
+            saved = plan.pick((primitive, *rest, out))
+            if is_observed:
+                attach_node(result, name, (a.node, *rest), plan.rules, saved, inner)
+            else:
+                shape, dtype, path = result.shape, result.dtype, current_path()
+                result.track(Node(name, plan.rules, saved, shape, dtype, path, a.node, *rest))
+        return result
+
+    return recorded
+
+
+def _recorded_binary(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
+    compute, is_observed = getattr(inner, name), inner.observed
+    of_first, of_second, of_both = _plan(found, (0,)), _plan(found, (1,)), _plan(found, (0, 1))
+
+    def recorded(a: Any, b: Any, *rest: Any) -> GraphArray:
+        first, second = type(a) is GraphArray, type(b) is GraphArray  # one of them may be a number
+        left, right = a.primitive if first else a, b.primitive if second else b
+        out = compute(left, right, *rest)
+        result = GraphArray(out)
+        if first and a.is_tracked:
+            plan = of_both if second and b.is_tracked else of_first
+        elif second and b.is_tracked:
+            plan = of_second
+        else:
+            return result
+        if plan is not None and result.dtype.kind == "f":
+            one = a.node or a.as_constant() if first else a
+            other = b.node or b.as_constant() if second else b
+            saved = plan.pick((left, right, *rest, out))
+            if is_observed:
+                attach_node(result, name, (one, other, *rest), plan.rules, saved, inner)
+            else:
+                shape, dtype, path = result.shape, result.dtype, current_path()
+                result.track(Node(name, plan.rules, saved, shape, dtype, path, one, other, *rest))
+        return result
+
+    return recorded
+
+
+def _recorded_in_general(operation: Operation, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
+    name, compute = operation.name, getattr(inner, operation.name)
+    plans = cache(lambda *tracked: _plan(found, tracked))
 
     def recorded(*arguments: Any) -> GraphArray:
         values = [x.primitive if type(x) is GraphArray else x for x in arguments]
-        result = GraphArray(compute(*values))
-        if keeps_all:
-            values.append(result.primitive)
-        else:
-            values = [x.recipe or x.primitive if type(x) is GraphArray else x for x in arguments]
-            values.append(Recipe(compute, values.copy(), inner.observed) if recomputes else result.primitive)
-        edges: list[Edge] = []
-        for at, rule in found:
-            operand = arguments[at]
-            if type(operand) is GraphArray and operand.is_tracked:
-                edges.append((operand.node, rule, rule.save(values)))  # type: ignore[arg-type]  # tracked: a node
-        if edges and result.dtype.kind == "f":
-            if not keeps_all:
-                result.recipe = values[-1] if recomputes else None
-                expect_calls(edges)
-            attach_node(result, name, arguments, edges, inner)
+        values.append(compute(*values))
+        result = GraphArray(values[-1])
+        tracked = [at for at, x in enumerate(arguments) if type(x) is GraphArray and x.is_tracked]
+        plan = plans(*tracked) if tracked else None
+        if plan is not None and result.dtype.kind == "f":
+            attach_node(result, name, nodes_of(arguments), plan.rules, plan.pick(values), inner)
+        return result
+
+    return recorded
+
+
+def _recorded_by_strategy(
+    operation: Operation, found: list[tuple[int, rules.Rule]], backend: type[Autodiff[Any, Any]]
+) -> Any:
+    """The same where a result may be computed again: what a rule saves of it is then a recipe, and no value."""
+    name, inner = operation.name, backend.inner
+    compute, recomputes = getattr(inner, name), backend.strategy.recomputes(name)
+    plans = cache(lambda *tracked: _plan(found, tracked))
+
+    def recorded(*arguments: Any) -> GraphArray:
+        result = GraphArray(compute(*[x.primitive if type(x) is GraphArray else x for x in arguments]))
+        values = [x.recipe or x.primitive if type(x) is GraphArray else x for x in arguments]
+        values.append(Recipe(compute, values.copy(), inner.observed) if recomputes else result.primitive)
+        plan = plans(*[at for at, x in enumerate(arguments) if type(x) is GraphArray and x.is_tracked])
+        if plan is not None and result.dtype.kind == "f":
+            result.recipe = values[-1] if recomputes else None
+            saved = plan.pick(values)
+            expect_calls(saved)
+            attach_node(result, name, nodes_of(arguments), plan.rules, saved, inner)
         return result
 
     return recorded

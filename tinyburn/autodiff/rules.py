@@ -18,13 +18,13 @@ broadcasting: the engine sums a gradient over the dims that an operand did not h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from tinyburn.activation import sigmoid
-from tinyburn.backend.interface import Array
+from tinyburn.backend.interface import Array, Backend
 from tinyburn.backend.operations import NUMBERS, OPERATIONS, Operation
 from tinyburn.base.shape import Shape, reduced_count
 from tinyburn.tensor import Tensor
@@ -33,9 +33,19 @@ AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Derivative: TypeAlias = Callable[..., AnyTensor]
 
 
-# Three operations that only rules need, and no user
+# Operations that only rules need, and no user
 
 
+def one_operation(derivative: Derivative) -> Derivative:
+    """Marks a rule that is one operation of its own name, of ``g`` and what it has saved.
+
+    The engine asks the backend for that at once, and hands over the memory of ``g`` where nobody else can see it.
+    """
+    derivative.operation = derivative.__name__  # type: ignore[attr-defined]
+    return derivative
+
+
+@one_operation
 def multiply_no_nan(g: AnyTensor, b: AnyTensor | float) -> AnyTensor:
     """``g * b``, but 0 wherever ``g`` is 0, even if ``b`` is inf or NaN: a gradient of 0 stays 0."""
     return g._ask("multiply_no_nan", b)
@@ -46,10 +56,53 @@ def scaled_mul(g: AnyTensor, b: AnyTensor, scale: float) -> AnyTensor:
     return g._ask("scaled_mul", b, scale)
 
 
+@one_operation
 def relu_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
     """``g`` where ``out``, the result of a relu, is above 0, else 0; without memory for a mask. NaN where ``out`` is
     NaN, unless ``g`` is 0."""
     return g._ask("relu_backward", out)
+
+
+@one_operation
+def tanh_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``g * (1 - out * out)``."""
+    return g._ask("tanh_backward", out)
+
+
+@one_operation
+def sigmoid_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``g * out * (1 - out)``."""
+    return g._ask("sigmoid_backward", out)
+
+
+@one_operation
+def silu_backward(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """``g * s * (1 + a * (1 - s))`` with ``s = sigmoid(a)``."""
+    return g._ask("silu_backward", a)
+
+
+@one_operation
+def gelu_backward(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """``g`` times the share of the bell curve below ``a``, and ``a`` times its height there."""
+    return g._ask("gelu_backward", a)
+
+
+@one_operation
+def softplus_backward(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """``g * sigmoid(a)``."""
+    return g._ask("softplus_backward", a)
+
+
+@one_operation
+def leaky_relu_backward(g: AnyTensor, a: AnyTensor, slope: float) -> AnyTensor:
+    """``g * slope`` where ``a`` is below 0, else ``g``."""
+    return g._ask("leaky_relu_backward", a, slope)
+
+
+@one_operation
+def clamp_backward(g: AnyTensor, a: AnyTensor, low: float, high: float) -> AnyTensor:
+    """``g`` where ``a`` is in ``[low, high]``, else 0."""
+    return g._ask("clamp_backward", a, low, high)
 
 
 # What does not fit into a line
@@ -145,6 +198,55 @@ def _softmax(g: AnyTensor, out: AnyTensor, dim: int) -> AnyTensor:
     return multiply_no_nan(g - multiply_no_nan(g, out).sum_dim(dim), out)
 
 
+# ``g * a`` times the second derivative of a function, of which ``a`` was multiplied by the first one
+
+
+def _tanh_bend(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
+    return scaled_mul(multiply_no_nan(g, a), out, -2.0)
+
+
+def _sigmoid_bend(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
+    return multiply_no_nan(multiply_no_nan(g, a), 1.0 - out * 2.0)
+
+
+def _softplus_bend(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    return sigmoid_backward(multiply_no_nan(g, a), sigmoid(b))
+
+
+def _silu_bend(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    """That of silu is ``s * (1 - s) * (2 + b * (1 - 2 * s))`` with ``s = sigmoid(b)``."""
+    s = sigmoid(b)
+    return multiply_no_nan(multiply_no_nan(g, a), s * (1.0 - s) * (b * (1.0 - s * 2.0) + 2.0))
+
+
+def _gelu_bend(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    """That of gelu is ``2 - b * b`` times the height of the bell curve at ``b``."""
+    height = (b * b * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    return multiply_no_nan(multiply_no_nan(g, a), height * (2.0 - b * b))
+
+
+def _input(g: AnyTensor, weight: AnyTensor) -> AnyTensor:
+    """``g @ weight.mT``."""
+    return g._ask("matmul", weight.mT if len(g.primitive.shape) == 2 else weight.unsqueeze(g.rank).mT)
+
+
+def _weight(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """``a.mT @ g``, of all rows at once, whatever the dims before the last are."""
+    return _rows(a).mT._ask("matmul", _rows(g))
+
+
+def _bias(g: AnyTensor) -> AnyTensor:
+    """The sum of all rows."""
+    shape = g.primitive.shape
+    return g._ask("sum_dims", tuple(range(len(shape) - 1)))._ask("reshape", shape[-1:])
+
+
+def _rows(a: AnyTensor) -> AnyTensor:
+    """All dims but the last as one."""
+    shape = a.primitive.shape
+    return a if len(shape) == 2 else a.reshape((-1, shape[-1]))
+
+
 def _without(g: AnyTensor, parts: tuple[slice, ...]) -> AnyTensor:
     return g.slice_assign(parts, _zeros(g[parts].shape, g))
 
@@ -162,7 +264,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     # two operands
     "add":             (lambda g: g,                                  lambda g: g),
     "sub":             (lambda g: g,                                  lambda g: -g),
-    "mul":             (lambda g, b: multiply_no_nan(g, b),           lambda g, a: multiply_no_nan(g, a)),
+    "mul":             (multiply_no_nan,                              lambda g, a: multiply_no_nan(g, a)),
     "div":             (_over,                                        lambda g, b, out: multiply_no_nan(g, -(out / b))),
     "remainder":       (lambda g: g,                                  _divisor),
     "powf":            (_base,                                        _exponent),
@@ -170,8 +272,10 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
     "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
-    "multiply_no_nan": (lambda g, b: multiply_no_nan(g, b),           _second_factor),
+    "multiply_no_nan": (multiply_no_nan,                              _second_factor),
     "scaled_mul":      (lambda g, b, scale: scaled_mul(g, b, scale),  lambda g, a, scale: _second_factor(g, a) * scale),
+    "add_scaled":      (lambda g: g,                                  lambda g, scale: g * scale),
+    "linear":          (_input, _weight, _bias),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: multiply_no_nan(g, a.sign()),),
@@ -187,19 +291,30 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "cos":             (lambda g, a: multiply_no_nan(g, -a.sin()),),
     "sinh":            (lambda g, a: multiply_no_nan(g, a.cosh()),),
     "cosh":            (lambda g, a: multiply_no_nan(g, a.sinh()),),
-    "tanh":            (lambda g, out: multiply_no_nan(g, 1.0 - out * out),),
+    "tanh":            (tanh_backward,),
     "erf":             (lambda g, a: multiply_no_nan(g, (-a * a).exp() * (2 / math.sqrt(math.pi))),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
     "clamp_min":       (lambda g, a, low: g.mask_fill(a < low, 0),),
     "clamp_max":       (lambda g, a, high: g.mask_fill(a > high, 0),),
-    "clamp":           (lambda g, a, low, high: g.mask_fill(a < low, 0).mask_fill(a > high, 0),),
-    "relu":            (lambda g, out: relu_backward(g, out),),
-    "relu_backward":   (lambda g, out: relu_backward(g, out), None),
-    "sigmoid":         (lambda g, out: multiply_no_nan(g, out * (1.0 - out)),),
-    "softplus":        (lambda g, a: multiply_no_nan(g, sigmoid(a)),),
+    "clamp":           (clamp_backward,),
+    "relu":            (relu_backward,),
+    "leaky_relu":      (leaky_relu_backward,),
+    "sigmoid":         (sigmoid_backward,),
+    "silu":            (silu_backward,),
+    "gelu":            (gelu_backward,),
+    "softplus":        (softplus_backward,),
     "softmax":         (_softmax,),
     "log_softmax":     (lambda g, out, dim: g - multiply_no_nan(g.sum_dim(dim), out.exp()),),
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
+    # the derivatives of functions, which are functions themselves
+    "relu_backward":       (relu_backward, None),
+    "leaky_relu_backward": (lambda g, b, slope: leaky_relu_backward(g, b, slope),    None),
+    "clamp_backward":      (lambda g, b, low, high: clamp_backward(g, b, low, high), None),
+    "tanh_backward":       (tanh_backward,                            _tanh_bend),
+    "sigmoid_backward":    (sigmoid_backward,                         _sigmoid_bend),
+    "silu_backward":       (lambda g, b: silu_backward(g, b),         _silu_bend),
+    "gelu_backward":       (lambda g, b: gelu_backward(g, b),         _gelu_bend),
+    "softplus_backward":   (lambda g, b: softplus_backward(g, b),     _softplus_bend),
     # reductions
     "sum":             (lambda g, a_shape: _spread(g, a_shape),),
     "mean":            (lambda g, a_shape: _spread(g * (1.0 / math.prod(a_shape)), a_shape),),
@@ -235,10 +350,14 @@ class Rule:
 
     Attributes:
         names: what it saves, in order; the shape and dtype of its own operand need no saving, the node has them.
-        save: picks that out of the operation's arguments, followed by its result.
+        places: where these stand among the operation's arguments, followed by its result.
+        operation: the name of the operation that it is, and nothing else besides; empty for all others.
     """
 
-    __slots__ = ("_derivative", "_own", "_tensors", "names", "save")
+    __slots__ = ("_derivative", "_own", "_tensors", "names", "operation", "places")
+
+    is_exclusive = True
+    """Whether what it gives is seen by nobody else, if it does not lie in the buffer of ``g``."""
 
     def __init__(self, operation: Operation, at: int, derivative: Derivative) -> None:
         self._derivative = derivative
@@ -256,20 +375,29 @@ class Rule:
         if unknown:
             offered = (*known, *parameters)
             raise TypeError(f"a rule of {operation.name} asks for {unknown}; it has {offered}, in this order")
-        self.save = _picker([parameters.index(name) for name in self.names])
+        self.places = tuple(parameters.index(name) for name in self.names)
         tensors = {*(operation.parameters[tensor] for tensor in operation.tensors), "out"}
         self._tensors = tuple(name in tensors for name in self.names)
+        self.operation: str = getattr(derivative, "operation", "")
 
     def __repr__(self) -> str:
         return f"Rule(saves {', '.join(self.names) or 'nothing'})"
 
-    def tensors(self, saved: Saved) -> list[tuple[str, Array]]:
+    def tensors(self, saved: Sequence[Any]) -> list[tuple[str, Array]]:
         """What the saved keep alive, which is what costs memory, with the names of the operands."""
         rows = zip(self.names, self._tensors, saved, strict=True)
         return [(name, value) for name, is_tensor, value in rows if is_tensor and type(value) not in NUMBERS]
 
-    def gradient(self, g: AnyTensor, saved: Saved, parent: Any) -> AnyTensor:
-        """The gradient of the operand whose node is ``parent``."""
+    def gradient(self, g: AnyTensor, saved: Sequence[Any], parent: Any, is_spare: bool) -> AnyTensor:
+        """The gradient of the operand whose node is ``parent``.
+
+        ``is_spare`` says that nobody will look at ``g`` any more, so that its memory can be used.
+        """
+        if self.operation:
+            backend: type[Backend] = g.device.backend
+            if is_spare:
+                return g._new(backend.into(g.primitive, self.operation, g.primitive, *saved))
+            return g._new(getattr(backend, self.operation)(g.primitive, *saved))
         if not (saved or self._own):
             return self._derivative(g)
         arguments = [read(parent) for read in self._own] if self._own else []
@@ -280,16 +408,6 @@ class Rule:
 
 _shape = attrgetter("shape")
 _dtype = attrgetter("dtype.name")
-
-
-def _picker(wanted: list[int]) -> Callable[[list[Any]], Saved]:
-    """A fast ``lambda values: tuple(values[at] for at in wanted)``."""
-    if not wanted:
-        return lambda values: ()
-    if len(wanted) == 1:
-        (only,) = wanted
-        return lambda values: (values[only],)
-    return itemgetter(*wanted)
 
 
 def rules_of(name: str, count: int = 0) -> list[tuple[int, Rule]]:

@@ -93,7 +93,8 @@ class Traced(Decorator, Generic[IB]):
     @classmethod
     def into(cls, target: Any, name: str, *arguments: Any) -> TracedArray:
         if cls.inner.composes(name):
-            return super().into(target, name, *arguments)
+            composed: TracedArray = super().into(target, name, *arguments)
+            return composed
         plain, buffers = _taken_apart(arguments)
         result = cls.inner.into(target.primitive, name, *plain)
         log: EventLog = target.buffer.log

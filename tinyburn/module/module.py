@@ -28,7 +28,7 @@ F_co = TypeVar("F_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_caller: ContextVar[Module | None] = ContextVar("tinyburn_caller", default=None)
+_running: ContextVar[Running | None] = ContextVar("tinyburn_running", default=None)
 
 
 MYPY = False
@@ -38,6 +38,36 @@ MYPY = False
 def _no_forward(owner: type[Any]) -> AttributeError:
     reason = f"{owner.__name__} defines no forward, so there is nothing to call"
     return ForeignName("model(x)", reason, hint="write def forward(self, x): ... in the class")
+
+
+class Running:
+    """A module whose ``forward`` is running, and the names of its children, once it calls one of them.
+
+    They are looked up all at once, since a model of many layers calls each.
+    """
+
+    __slots__ = ("_children", "_module")
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._children: dict[int, tuple[str, Module | AnyParam]] | None = None
+
+    def __repr__(self) -> str:
+        return f"Running({type(self._module).__name__})"
+
+    def name_of(self, child: Module) -> str:
+        """The name of the attribute that a child is in, as in ``layers.0``; that of its class if it is in none."""
+        if self._children is None:
+            named = reversed(list(self._module.named_children()))  # of two names the first one counts
+            self._children = {id(part): (name, part) for name, part in named}
+        found = self._children.get(id(child))
+        if found is None:  # made on the way
+            return next((name for name, part in vars(self._module).items() if part is child), _class_name(child))
+        return found[0]
+
+
+def _class_name(module: Module) -> str:
+    return type(module).__name__.lower()
 
 
 class _HasForward(Protocol[F_co]):
@@ -77,13 +107,13 @@ class Module:
         def __call__(self: _HasForward[Callable[P, R]], *args: P.args, **options: P.kwargs) -> R:
             """``forward``, with this module's name on the path that errors, graphs and event logs show."""
             module: Any = self
-            caller = _caller.get()
-            path = enter(_name_in(caller, module))
-            running = _caller.set(module)
+            caller = _running.get()
+            path = enter(_class_name(module) if caller is None else caller.name_of(module))
+            running = _running.set(Running(module))
             try:
                 return self.forward(*args, **options)
             finally:
-                _caller.reset(running)
+                _running.reset(running)
                 leave(path)
 
     # The one walk
@@ -108,6 +138,10 @@ class Module:
             if isinstance(tensor, Tensor):
                 yield path, tensor
 
+    def named_values(self) -> Iterator[tuple[str, AnyParam | AnyTensor]]:
+        """Each parameter and each other tensor by its path, in the order of assignment, and at each of its places."""
+        return _walk(self)
+
     def map(self: M, mapper: Mapper) -> M:
         """A module like this one, with ``mapper(path, param)`` in place of each parameter; what was shared stays so."""
         paths = {id(part): path for path, part in reversed(list(_walk(self)))}
@@ -116,6 +150,10 @@ class Module:
             return _checked(mapper(paths[id(param)], param), paths[id(param)])
 
         return _Rebuilding(mapped).of(self)
+
+    def with_params(self: M, changed: Mapping[AnyParam, AnyParam]) -> M:
+        """A module like this one, with other parameters in the places of some: a `map` without paths."""
+        return _Rebuilding(lambda param: changed.get(param, param)).of(self)
 
     # What is made of it
 
@@ -304,7 +342,10 @@ class _Rebuilding:
         elif isinstance(value, tuple):
             items = [self._rebuilt(item) for item in value]
             made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        elif isinstance(value, (Module, list, dict)) or _is_record(value):
+        elif isinstance(value, Module):
+            made = self._made[id(value)] = object.__new__(type(value))
+            vars(made).update({name: self._rebuilt(item) for name, item in vars(value).items()})
+        elif isinstance(value, (list, dict)) or _is_record(value):
             made = self._made[id(value)] = copy.copy(value)
             self._fill(made, value)
         else:
@@ -313,10 +354,8 @@ class _Rebuilding:
         return made
 
     def _fill(self, twin: Any, value: Any) -> None:
-        """Puts the rebuilt parts of a module or container into its copy."""
-        if isinstance(value, Module):
-            vars(twin).update({name: self._rebuilt(item) for name, item in vars(value).items()})
-        elif isinstance(value, list):
+        """Puts the rebuilt parts of a container into its copy."""
+        if isinstance(value, list):
             twin[:] = [self._rebuilt(item) for item in value]
         elif isinstance(value, dict):
             twin.update({key: self._rebuilt(item) for key, item in value.items()})
@@ -348,15 +387,6 @@ def _moved(tensor: AnyTensor, device: Device[Any]) -> AnyTensor:
 
 def _without_graph(tensor: AnyTensor) -> AnyTensor:
     return tensor.inner() if tensor.backend.is_autodiff else tensor
-
-
-def _name_in(caller: Module | None, module: Module) -> str:
-    """The name under which one module calls another: its attribute there, or its class for the outermost."""
-    if caller is not None:
-        for name, child in caller.named_children():
-            if child is module:
-                return name
-    return type(module).__name__.lower()
 
 
 # How a module prints: Burn's layout, a line for each part, and the count of parameters at the end of every brace

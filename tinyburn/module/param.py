@@ -78,6 +78,13 @@ class Param(Generic[B, D]):
         """The same parameter with another value; frozen if it was."""
         return _parameter(tensor, self.id, self.is_frozen)
 
+    def stepped(self: Param[Differentiable[IB], D], value: Tensor[IB, D]) -> Param[Differentiable[IB], D]:
+        """The same parameter after an optimizer's step, which has computed ``value`` on the backend inside autodiff."""
+        device: Any = self._tensor.device
+        primitive = device.backend.require_grad(device.backend.from_inner(value.primitive))
+        device.backend.note(primitive, "parameter", self.id)
+        return Param(Tensor._around(primitive, device), self.id)
+
     def freeze(self) -> Param[B, D]:
         """The same parameter as a constant for autodiff."""
         return self if self.is_frozen else _parameter(self._tensor.detach(), self.id, is_frozen=True)

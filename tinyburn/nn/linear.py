@@ -12,7 +12,7 @@ from tinyburn.base.shape import D1, D2
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import Tensor
-from tinyburn.tensor.checks import check_tensor
+from tinyburn.tensor.checks import check_operands, check_tensor
 
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
@@ -70,23 +70,31 @@ class Linear(Module, Generic[B]):
             ...
 
     def forward(self, x: Tensor[B, M]) -> Tensor[B, M]:
-        """From ``(…, d_input)`` to ``(…, d_output)``, rank 2 or more. Raises ShapeError for another d_input."""
-        self._check(x)
-        batch: Tensor[B, Any] = x
-        product = batch @ self.weight.val().unsqueeze(x.rank)
-        return product if self.bias is None else product + self.bias.val().unsqueeze(x.rank)
+        """From ``(…, d_input)`` to ``(…, d_output)``, rank 2 or more.
 
-    def _check(self, x: Tensor[Any, Any]) -> None:
+        Raises ShapeError for another d_input, and DeviceMismatch or DTypeMismatch for another device or dtype.
+        """
+        weight = self.weight.val()
+        if not (isinstance(x, Tensor) and x.rank >= 2 and x.primitive.shape[-1] == self.d_input):
+            raise self._misfit(x)
+        if self.bias is None:
+            batch: Tensor[B, Any] = x
+            return batch @ weight.unsqueeze(x.rank)
+        bias = self.bias.val()
+        for tensor in (weight, bias):
+            if tensor.device is not x.device or tensor.primitive.dtype is not x.primitive.dtype:
+                check_operands("Linear", x, tensor, shapes=False)
+        return x._new(x.device.backend.linear(x.primitive, weight.primitive, bias.primitive))
+
+    def _misfit(self, x: Tensor[Any, Any]) -> ShapeError:
+        """What is wrong with an input that does not fit."""
         check_tensor("Linear", x)
+        free, hint = ", ".join(["any"] * max(x.rank - 1, 1)), "the other dims are free"
         reasons = []
         if x.rank < 2:
             reasons.append(f"the input has rank {x.rank}; a batch has rank 2 or more")
+            hint = "a single sample becomes a batch of one with unsqueeze()"
         if x.shape[-1] != self.d_input:
             reasons.append(f"the last dim is {x.shape[-1]}, and the weight fixes it at d_input = {self.d_input}")
-        if reasons:
-            free = ", ".join(["any"] * max(x.rank - 1, 1))
-            given = {"input": x.shape, "expected": f"({free}, {self.d_input})", "weight": self.weight.val().shape}
-            hint = (
-                "a single sample becomes a batch of one with unsqueeze()" if x.rank < 2 else "the other dims are free"
-            )
-            raise ShapeError("Linear", reasons, given=given, hint=hint)
+        given = {"input": x.shape, "expected": f"({free}, {self.d_input})", "weight": self.weight.val().shape}
+        return ShapeError("Linear", reasons, given=given, hint=hint)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Gradients, Node
 from tinyburn.base.errors import ConfigError, GraphError
-from tinyburn.module import Module, ParamId
+from tinyburn.module import Module, Param, ParamId
+
+AnyParam: TypeAlias = Param[Any, Any]
 
 MOST_NAMED = 6
 """How many gradients an error names."""
 
 
-def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> None:
-    """Returns if at least one parameter has a gradient, and nothing that has one would be left behind in silence.
+def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> list[AnyParam]:
+    """The parameters that have a gradient: at least one, and nothing that has one would be left behind in silence.
 
     Raises:
         ConfigError: ``model`` is no module, or ``grads`` are no gradients; a tracked tensor of the model has a
@@ -25,25 +27,32 @@ def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> None:
     if not isinstance(grads, Gradients):
         reason = f"{type(grads).__name__} holds no gradients"
         raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")
-    _check_tensors(asked, model, grads)
-    reached: dict[ParamId, str] = {}
-    for path, param in model.named_params():
-        if grads.reaches(param.val()):
-            if param.id in reached:
-                reason = f"{reached[param.id]} and {path} are two values of one parameter, and each has a gradient"
-                hint = "make the second one with fork(device), or with copy.copy(param) inside a map: both make copies"
-                raise ConfigError(asked, reason, hint=hint)
-            reached[param.id] = path
+    reached: dict[ParamId, tuple[str, AnyParam]] = {}
+    tensors: list[str] = []
+    for path, part in model.named_values():
+        if not isinstance(part, Param):
+            tensors += [path] if grads.reaches(part) else []
+        elif grads.reaches(part.val()):
+            before, first = reached.setdefault(part.id, (path, part))
+            if first is not part:
+                raise _two_values(asked, before, path)
+    if tensors:
+        raise _no_params(asked, tensors)
     if not reached:
         raise _nothing_reached(asked, model, grads)
+    return [param for _, param in reached.values()]
 
 
-def _check_tensors(asked: str, model: Module, grads: Gradients[Any]) -> None:
-    names = [path for path, x in model.named_tensors() if grads.reaches(x)]
-    if names:
-        reasons = [f"{name} is tracked and has a gradient, but it is no Param, so no step changes it" for name in names]
-        hint = "write Param.from_tensor(...) around it to train it, or keep it as a constant, without require_grad()"
-        raise ConfigError(asked, reasons, hint=hint)
+def _two_values(asked: str, first: str, second: str) -> ConfigError:
+    reason = f"{first} and {second} are two values of one parameter, and each has a gradient"
+    hint = "make the second one with fork(device), or with copy.copy(param) inside a map: both make copies"
+    return ConfigError(asked, reason, hint=hint)
+
+
+def _no_params(asked: str, names: list[str]) -> ConfigError:
+    reasons = [f"{name} is tracked and has a gradient, but it is no Param, so no step changes it" for name in names]
+    hint = "write Param.from_tensor(...) around it to train it, or keep it as a constant, without require_grad()"
+    return ConfigError(asked, reasons, hint=hint)
 
 
 def _nothing_reached(asked: str, model: Module, grads: Gradients[Any]) -> GraphError:
@@ -54,13 +63,15 @@ def _nothing_reached(asked: str, model: Module, grads: Gradients[Any]) -> GraphE
         reasons.append("all of them are frozen")
     if params and not any(param.val().backend.is_autodiff for param in params):
         reasons.append("none of them is on an autodiff backend")
+    if grads.takers:
+        reasons.append(f"{' and '.join(grads.takers)} has taken gradients of them already")
     nodes = grads.nodes()
     reasons += [f"there is a gradient of {_owner(node, paths)}" for node in nodes[:MOST_NAMED]]
     if len(nodes) > MOST_NAMED:
         reasons.append(f"there are gradients of {len(nodes) - MOST_NAMED} more")
     if not nodes:
-        reasons.append("there are no gradients at all")
-    if any(node.identity in paths for node in nodes):
+        reasons.append("there are no gradients left" if grads.takers else "there are no gradients at all")
+    if grads.takers or any(node.identity in paths for node in nodes):
         hint = "compute the loss and its gradients anew with this model: each step needs gradients of its own"
     elif nodes and not any(node.is_parameter for node in nodes):
         hint = "compute the loss with this model; a tensor that shall be trained is made a Param.from_tensor(...)"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from tinyburn.autodiff import Gradients
 from tinyburn.base.errors import ConfigError
 from tinyburn.module import Config, Module, Param, ParamId
-from tinyburn.tensor import Tensor
 
 from .checks import check_gradients
+from .update import AnyTensor, add_scaled, phase
 
 M = TypeVar("M", bound=Module)
-AnyTensor: TypeAlias = Tensor[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -56,39 +55,39 @@ class Sgd:
     def step(self, lr: float, model: M, grads: Gradients[Any]) -> M:
         """The model one step of length ``lr`` down the gradient. A parameter without a gradient stays as it is.
 
+        It takes the gradients of the model out of ``grads``. The new values are written in their place, unless somebody
+        else has been handed them, so a step needs no memory of its own. The old model keeps its values.
+
         Raises GraphError if no parameter has a gradient, and ConfigError for a bad learning rate, for a tracked tensor
-        of the model that is no `Param`, and if the momentum is that of another model.
+        of the model that is no `Param`, and if the momentum is that of another model. Then nothing has been taken.
         """
         if not 0 <= lr < math.inf:
             raise ConfigError("Sgd.step", f"the learning rate is {lr}, and must be a finite number of 0 or more")
-        check_gradients("Sgd.step", model, grads)
+        params = check_gradients("Sgd.step", model, grads)
         if self._velocities and not any(param.id in self._velocities for _, param in model.named_params()):
             reason = f"its momentum is that of other parameters than those of this {type(model).__name__}"
             hint = "make an optimizer for each model; copy both in one go, as in copy.deepcopy((model, optimizer))"
             raise ConfigError("Sgd.step", reason, hint=hint)
-        return model.map(lambda _, param: self._updated(lr, param, grads))
+        with phase("update", params[0].val()):
+            return model.with_params({param: self._updated(float(lr), param, grads) for param in params})
 
     def _updated(self, lr: float, param: Param[Any, Any], grads: Gradients[Any]) -> Param[Any, Any]:
-        tensor = param.val()
-        gradient = grads.get(tensor) if grads.reaches(tensor) else None
-        if gradient is None:
-            return param
-        tensor.backend.note(tensor.primitive, "phase", "update")
-        try:
-            value = tensor.inner()
-            step = self._direction(param.id, value, gradient)
-            return param.replaced(Tensor.from_inner(value - step * lr, tensor.device))
-        finally:
-            tensor.backend.note(tensor.primitive, "phase", "forward")
-
-    def _direction(self, identity: ParamId, value: AnyTensor, gradient: AnyTensor) -> AnyTensor:
-        """The gradient, with decay and momentum. With velocity v and momentum m, v becomes m * v + gradient."""
+        """The parameter with its next value."""
+        value = param.val().inner()
+        gradient, is_spare = grads.take(param.val(), "Sgd.step")
         if self.config.weight_decay:
-            gradient = gradient + value * self.config.weight_decay
-        if not self.config.momentum:
-            return gradient
+            gradient, is_spare = add_scaled(gradient, value, self.config.weight_decay, gradient, is_spare), True
+        if self.config.momentum:
+            gradient, is_spare = self._velocity(param.id, gradient, is_spare), False
+        return param.stepped(add_scaled(value, gradient, -lr, gradient, is_spare))
+
+    def _velocity(self, identity: ParamId, gradient: AnyTensor, is_spare: bool) -> AnyTensor:
+        """With velocity v and momentum m, v becomes m * v + gradient."""
         earlier = self._velocities.get(identity)
-        velocity = gradient if earlier is None else earlier * self.config.momentum + gradient
+        if earlier is not None:
+            velocity = add_scaled(gradient, earlier, self.config.momentum, gradient, is_spare)
+        else:
+            velocity = gradient
         velocity.backend.note(velocity.primitive, "optimizer")
         self._velocities[identity] = velocity
         return velocity

@@ -95,8 +95,13 @@ class TensorBase(Generic[B, D, K]):
 
     def _ask(self, operation: str, *arguments: Any) -> Tensor[B, Any, Any]:
         """An operation that no method has: asks the backend for it by name, and checks nothing."""
-        plain = [x.primitive if isinstance(x, TensorBase) else x for x in arguments]
-        return self._new(getattr(self.device.backend, operation)(self.primitive, *plain))
+        function = getattr(self.device.backend, operation)
+        if len(arguments) == 1:  # nearly always
+            (x,) = arguments
+            return self._new(function(self.primitive, x.primitive if isinstance(x, TensorBase) else x))
+        return self._new(
+            function(self.primitive, *[x.primitive if isinstance(x, TensorBase) else x for x in arguments])
+        )
 
     def _operand(self, op: str, other: Any) -> Operand:
         """The other side of a binary op as the backend takes it: a checked primitive, or a number.

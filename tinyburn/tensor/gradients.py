@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
@@ -21,36 +22,70 @@ IB = TypeVar("IB", bound=Backend)
 class Gradients(Generic[IB]):
     """Ask a tensor for its own gradient with ``w.grad(grads)``, or for all of a model's with ``grads.named(model)``.
 
+    An optimizer's step takes out those of its model: they are used up, and their memory may hold the new parameters.
+
     Attributes:
         flow: the sizes of all gradients on their way, if ``backward(record_flow=True)`` noted them; else None.
     """
 
-    def __init__(self, leaves: dict[Any, Tensor[IB, Any, Any]], flow: Any = None) -> None:
+    def __init__(
+        self, leaves: dict[Any, Tensor[IB, Any, Any]], flow: Any = None, exclusive: AbstractSet[Any] = frozenset()
+    ) -> None:
         self._leaves = leaves  # by the leaf's node in the graph, which this floor knows nothing about
+        self._exclusive = exclusive
+        """The leaves whose gradients nothing else can see: not another leaf, and nobody whom they were handed to."""
+        self._taken: dict[Any, str] = {}
+        """Who has taken a leaf's gradient."""
         self.flow = flow
 
     def get(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
         """The gradient of one leaf; None if it was not tracked, or the root does not depend on it.
 
-        Raises GraphError for a result, unless `backward` was told to keep its gradient.
+        Raises GraphError for a result, unless `backward` was told to keep its gradient, and for a gradient that a step
+        has taken.
         """
+        return self.of_node(self._checked_node(tensor))
+
+    def reaches(self, tensor: Tensor[Any, Any, Any]) -> bool:
+        """Whether a gradient of this tensor is here. It may be of any backend."""
+        return tensor.device.backend.is_autodiff and tensor.primitive.node in self._leaves
+
+    def remove(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
+        """Like `get`, and forgets it."""
+        return self._leaves.pop(self._checked_node(tensor), None)
+
+    def take(self, tensor: Tensor[Any, Any, Any], taker: str) -> tuple[Tensor[IB, Any, Any], bool]:
+        """Takes out a gradient that is here, for an optimizer; and whether its memory may be written: see
+        `Backend.into`.
+
+        ``taker`` is named to whoever asks for it later.
+        """
+        node = tensor.primitive.node
+        self._taken[node] = taker
+        return self._leaves.pop(node), node in self._exclusive
+
+    @property
+    def takers(self) -> list[str]:
+        """Who has taken gradients, each once."""
+        return list(dict.fromkeys(self._taken.values()))
+
+    def _checked_node(self, tensor: Tensor[Any, Any, Any]) -> Any:
+        """The node of a tensor. Raises GraphError for that of a result whose gradient is not here."""
         node = _node_of(tensor)
         if node not in self._leaves and tensor.primitive.is_tracked and not tensor.is_require_grad:
             reason = f"this tensor is the result of {node.op}, and its gradient went on to what it was made from"
             raise GraphError("grad", reason, hint="keep it, with loss.backward(retain_grads=[tensor])")
-        return self._leaves.get(node)
-
-    def reaches(self, tensor: Tensor[Any, Any, Any]) -> bool:
-        """Whether a gradient of this tensor is here. It may be of any backend."""
-        return tensor.backend.is_autodiff and _node_of(tensor) in self._leaves
-
-    def remove(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
-        """Like `get`, and forgets it."""
-        return self._leaves.pop(_node_of(tensor), None)
+        return node
 
     def of_node(self, node: Hashable) -> Tensor[IB, Any, Any] | None:
-        """The gradient of a leaf's node, for the pictures."""
-        return self._leaves.get(node)
+        """The gradient of a leaf's node. Raises GraphError if a step has taken it."""
+        if node in self._taken:
+            reason = f"{self._taken[node]} has taken this gradient, and used it up"
+            raise GraphError("grad", reason, hint="look at it before the step, or run backward() on a new loss")
+        found = self._leaves.get(node)
+        if found is not None and node in self._exclusive:
+            self._exclusive = self._exclusive - {node}  # from now on somebody else can see it
+        return found
 
     def nodes(self) -> list[Any]:
         """The nodes of the leaves, in the order in which their gradients were finished."""
@@ -62,20 +97,23 @@ class Gradients(Generic[IB]):
             reason = f"{type(model).__name__} is not a module, which has parameters with names"
             raise ForeignCall("grads.named", reason, hint="write grads.named(model), or x.grad(grads) for one tensor")
         params = [(path, param.val()) for path, param in model.named_params()]
-        return {path: self.get(tensor) if self.reaches(tensor) else None for path, tensor in params}
+        return {path: self.get(tensor) if tensor.device.backend.is_autodiff else None for path, tensor in params}
 
     def tensors(self) -> list[Tensor[IB, Any, Any]]:
         """Every gradient, in the order in which they were finished."""
+        self._exclusive = frozenset()
         return list(self._leaves.values())
 
     def __len__(self) -> int:
         return len(self._leaves)
 
     def __copy__(self) -> Gradients[IB]:
+        self._exclusive = frozenset()
         return Gradients(self._leaves.copy(), self.flow)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Gradients[IB]:
         """Gradients of the same leaves: they can be taken out of one without a loss for the other."""
+        self._exclusive = frozenset()  # a copied tensor has the same memory
         return Gradients({node: copy.deepcopy(gradient) for node, gradient in self._leaves.items()}, self.flow)
 
     def __reduce__(self) -> Any:
@@ -83,12 +121,13 @@ class Gradients(Generic[IB]):
         raise GraphError("pickle", reason, hint="send grads.named(model): each gradient by the path of its parameter")
 
     def __repr__(self) -> str:
-        """A table of the leaves in the order in which their gradients were finished."""
+        """A table of the leaves in the order in which their gradients were finished, and who has taken some."""
         rows = [
             (str(number), str(gradient.shape), str(gradient.dtype), f"{gradient.payload_bytes}")
             for number, gradient in enumerate(self._leaves.values())
         ]
-        return "Gradients\n" + table(("leaf", "shape", "dtype", "bytes"), rows)
+        title = f"Gradients, {len(self._taken)} taken by {', '.join(self.takers)}" if self._taken else "Gradients"
+        return f"{title}\n" + table(("leaf", "shape", "dtype", "bytes"), rows)
 
 
 def _node_of(tensor: Tensor[Any, Any, Any]) -> Any:

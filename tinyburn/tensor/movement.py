@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from operator import index as index_of
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -162,9 +162,8 @@ class Movement(TensorBase[B, D, K]):
     @property
     def mT(self: Matrices[B, K]) -> Tensor[B, D, K]:  # noqa: N802  # NumPy's and PyTorch's name for it
         """`transpose`, as the matrix formulas write it."""
-        transpose: Any = Movement.transpose
-        matrix: Tensor[B, D, K] = transpose(self)
-        return matrix
+        matrix: Any = self.transpose()
+        return cast("Tensor[B, D, K]", matrix)
 
     def expand(self, shape: Sequence[Size]) -> Tensor[B, D, K]:
         """Dims of size 1 repeated up to ``shape``, without copying; -1 leaves a dim as it is."""

@@ -186,7 +186,7 @@ def _gradient(node: Node, at: int, label: Callable[[Node], str]) -> Expression:
     arguments = {**dict(zip(parameters, node.arguments, strict=True)), "out": node}
     saved = tuple([_named(arguments[name], label) for name in rule.names])
     g = Tensor._around(Expression(_without_values(node), ("g",)), Written.over(Meta.device()))
-    found: Expression = rule.gradient(g, saved, node.arguments[at]).primitive
+    found: Expression = rule.gradient(g, saved, node.arguments[at], False).primitive
     count = prod(node.arguments[at].shape) // max(prod(node.shape), 1)
     share = f"{1 / count:g}" if count > 1 else ""
     if share not in found.factors:
