@@ -28,7 +28,8 @@ from tinyburn import (
     TinyburnError,
     Traced,
 )
-from tinyburn.autodiff.backward import backward_order, walk
+from tinyburn.autodiff.backward import Walk, backward_order
+from tinyburn.autodiff.nodes import Node
 from tinyburn.autodiff.observer import observe
 from tinyburn.backend import Category
 
@@ -371,18 +372,26 @@ def square_chain(x: AnyTensor, length: int = 30) -> AnyTensor:
     return x
 
 
+def walked(order: list[Node], root: Node, start: AnyTensor, tracking: Device[Any], keep_graph: bool = False) -> Walk:
+    """A walk from a gradient of the root."""
+    backend: Any = tracking.backend
+    walk = Walk(backend.inner, keep_graph, observe(backend, None, keeps_graph=keep_graph))
+    walk.pending[root] = start, False
+    walk.run(order)
+    return walk
+
+
 def test_of_two_walks_one_gets_the_graph_and_the_other_an_error(tracking: Device[Any]) -> None:
     """Two threads that have both found the way before either has taken a step: here one after the other."""
     x = leaf([1.0], tracking)
     y = square_chain(x)
     node, g = y.primitive.node, const([1.0], tracking.inner)  # type: ignore[attr-defined]
     first, second = backward_order(node), backward_order(node)
-    observer = observe(tracking.backend, None, keeps_graph=False)
-    (found,) = walk(first, {node: g}, False, observer).values()
+    (found,) = walked(first, node, g, tracking).kept.values()
     assert found.to_numpy().tolist() == [2.0**30]
     for keeps in (False, True):
         with pytest.raises(GraphError, match="another thread"):
-            walk(second, {node: g}, keeps, observer)
+            walked(second, node, g, tracking, keeps)
 
 
 def test_walks_that_meet_in_a_shared_part_leave_it_to_one(tracking: Device[Any]) -> None:
@@ -392,10 +401,9 @@ def test_walks_that_meet_in_a_shared_part_leave_it_to_one(tracking: Device[Any])
     one, other = shared * 2.0, square_chain(shared, 2)
     order = backward_order(other.primitive.node)
     assert gradient_of(x, one.backward()).tolist() == [16.0]  # 2 x^8
-    observer = observe(tracking.backend, None, keeps_graph=False)
     start = const([1.0], tracking.inner)  # type: ignore[attr-defined]
     with pytest.raises(GraphError, match="another thread"):
-        walk(order, {other.primitive.node: start}, False, observer)
+        walked(order, other.primitive.node, start, tracking)
 
 
 def test_of_many_threads_one_wins(tracking: Device[Any]) -> None:

@@ -216,7 +216,7 @@ class Backend:
     mul             = required("a, b",               "``a * b``")
     multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, also for NaN", in_place=True)
     scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer, but 0 where ``a`` is 0")
-    relu_backward   = required("a, out",             "``a`` where ``out``, of a relu, is above 0, else 0", in_place=True)
+    relu_backward   = required("a, out",             "``a`` where ``out`` of a relu is above 0, else 0", in_place=True)
     div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero")
     remainder       = required("a, b",               "what ``a / b`` leaves, with the sign of ``b``")
     powf            = required("a, b",               "``a ** b``")
