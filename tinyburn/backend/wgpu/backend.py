@@ -21,7 +21,7 @@ from ..strided import Strided, StridedArray
 from . import indexing
 from .adapter import adapters, find_adapter, missing
 from .commands import Kernel
-from .elementwise import COMPUTED, compute, copied, elementwise, plain_kernel
+from .elementwise import COMPUTED, can_take, compute, copied, elementwise, plain_kernel
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
 from .matmul import choose_tiling, matmul, matmul_kernel
 from .random import draw_into, random_kernel
@@ -146,6 +146,13 @@ class Wgpu(Strided):
         seed, draws = device.seed_and_draws
         device.seed_and_draws = seed, draws + 1
         return draw_into(device.gpu.new(shape, check_dtype("random", dtype)), distribution, seed, draws)
+
+    @classmethod
+    def into(cls, target: StridedArray, name: str, *arguments: Any) -> StridedArray:
+        if can_take(target, name, arguments):
+            return elementwise(name, target, arguments)
+        result: StridedArray = super().into(target, name, *arguments)
+        return result
 
     # Operations: those of one table each come from there, below
 
