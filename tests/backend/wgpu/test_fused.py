@@ -114,3 +114,52 @@ def assert_only_the_result_is_new(device: Any, name: str, *arguments: Any) -> No
     assert after.number_allocs - before.number_allocs == 1
     assert after.bytes_in_use - before.bytes_in_use == result.size * result.dtype.itemsize
     assert device.gpu.pool.created - created <= 1  # it may come from a shelf
+
+
+# A linear layer
+
+LINEAR = [(1, 3, 4), (5, 1, 1), (5, 7, 3), (20, 9, 64), (65, 33, 17), (3, 0, 4), (0, 3, 4), (4, 3, 0)]
+"""Rows, features that come in, features that go out."""
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 1, 3)], ids=str)
+@pytest.mark.parametrize("sizes", LINEAR, ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_linear_has_the_bits_of_its_parts(
+    gpu_device: Any, batch: tuple[int, ...], sizes: tuple[int, int, int], layout: str
+) -> None:
+    rows, width, out = sizes
+    values = draw(*batch, rows, width), draw(width, out), draw(out)
+    a, weight, bias = (LAYOUTS[layout](x, gpu_device) for x in values)
+    found = Wgpu.linear(a, weight, bias)
+    ones = (1,) * (1 + len(batch))
+    product = Wgpu.matmul(a, Wgpu.reshape(weight, (*ones[1:], width, out)))
+    wanted = Wgpu.to_numpy(Wgpu.add(product, Wgpu.reshape(bias, (*ones, out))))
+    assert found.shape == (*batch, rows, out)
+    assert found.is_contiguous
+    assert Wgpu.to_numpy(found).tobytes() == wanted.tobytes()
+    np.testing.assert_allclose(wanted, values[0] @ values[1] + values[2], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_linear_allocates_its_result_alone(gpu_device: Any, layout: str) -> None:
+    a, weight, bias = (LAYOUTS[layout](draw(*shape), gpu_device) for shape in ((2, 5, 8), (8, 3), (3,)))
+    assert_only_the_result_is_new(gpu_device, "linear", a, weight, bias)
+
+
+def test_linear_of_long_sums_and_whole_numbers(gpu_device: Any) -> None:
+    """A sum of more terms than one call adds up, and the bias only once."""
+    ones = [gpu_device.backend.full(shape, 1, dtype, gpu_device) for shape, dtype in LONG]
+    assert (Wgpu.to_numpy(Wgpu.linear(*ones[:3])) == 10_001).all()
+    assert (Wgpu.to_numpy(Wgpu.linear(*ones[3:])) == 10_001).all()
+
+
+LONG = [(shape, dtype) for dtype in ("float32", "int32") for shape in ((3, 10_000), (10_000, 5), (5,))]
+
+
+def test_linear_of_operands_larger_than_a_binding(gpu_device: Any) -> None:
+    values = draw(2, 150, 200), draw(200, 150), draw(150)
+    a, weight, bias = (Wgpu.from_numpy(x, gpu_device) for x in values)
+    gpu_device.gpu.max_binding_bytes = 16 * 1024
+    found = Wgpu.to_numpy(Wgpu.linear(a, weight, bias))
+    np.testing.assert_allclose(found, values[0] @ values[1] + values[2], rtol=1e-4, atol=1e-3)

@@ -23,7 +23,7 @@ from .adapter import adapters, find_adapter, missing
 from .commands import Kernel
 from .elementwise import COMPUTED, can_take, compute, copied, elementwise, plain_kernel
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
-from .matmul import choose_tiling, matmul, matmul_kernel
+from .matmul import choose_tiling, linear, matmul, matmul_kernel
 from .random import draw_into, random_kernel
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
 
@@ -175,6 +175,10 @@ class Wgpu(Strided):
     matmul = staticmethod(matmul)
     gather = staticmethod(indexing.gather)
     scatter = staticmethod(indexing.scatter)
+
+    @staticmethod
+    def linear(a: StridedArray, weight: StridedArray, bias: StridedArray) -> StridedArray:
+        return linear(a, weight, bias)
 
     @staticmethod
     def slice_assign(a: StridedArray, parts: Parts, b: StridedArray) -> StridedArray:
