@@ -65,6 +65,14 @@ POSITIVE = some_of(SMALLEST, 3.4e38)
 ERF = np.vectorize(math.erf)
 
 
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def gelu(x: Array) -> Array:
+    return x * (1 + ERF(x / math.sqrt(2))) / 2
+
+
 def grid(first: float, last: float) -> Array:
     return np.linspace(first, last, 100_001).astype("float32")
 
@@ -86,6 +94,7 @@ def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
     dividends = np.nan_to_num(any_bits(rng, 300_000))
     divisors = np.concatenate([any_bits(rng, 200_000), dividends[200_000:] / np.float32(7)])
     anywhere = np.concatenate([both(POSITIVE), grid(-100, 100), grid(-10, 10)])
+    not_below_87 = np.concatenate([POSITIVE, -some_of(SMALLEST, 87), grid(-87, 100), grid(-10, 10)])
     references = {f"{row.name}_of": row.reference for row in ROWS if len(row.args) == 1}
     whole = {
         key: (references[key[0]], (anywhere,))
@@ -101,6 +110,9 @@ def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
         ),
         ("sqrt_of", "all normal positive numbers"): (np.sqrt, (POSITIVE,)),
         ("erf_of", "all normal numbers"): (ERF, (np.concatenate([both(some_of(SMALLEST, 100)), grid(-5, 5)]),)),
+        ("sigmoid_of", "-87 to all normal positive numbers"): (sigmoid, (not_below_87,)),
+        ("silu_of", "-87 to all normal positive numbers"): (lambda x: x * sigmoid(x), (not_below_87,)),
+        ("gelu_of", "all normal positive numbers"): (gelu, (np.concatenate([POSITIVE, grid(0, 10)]),)),
         ("power", "results from 1e-38 to 3e38"): (np.power, powers(wide.astype("float32"), rng)),
         ("power", "a near 1, results from 1e-38 to 3e38"): (np.power, powers(near.astype("float32"), rng)),
         ("power", "whole exponents from -8 to 8"): (

@@ -21,9 +21,9 @@ from ..strided import Strided, StridedArray
 from . import indexing
 from .adapter import adapters, find_adapter, missing
 from .commands import Kernel
-from .elementwise import COMPUTED, compute, copied, elementwise, plain_kernel
+from .elementwise import COMPUTED, can_take, compute, copied, elementwise, plain_kernel
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
-from .matmul import choose_tiling, matmul, matmul_kernel
+from .matmul import choose_tiling, linear, matmul, matmul_kernel
 from .random import draw_into, random_kernel
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
 
@@ -147,6 +147,13 @@ class Wgpu(Strided):
         device.seed_and_draws = seed, draws + 1
         return draw_into(device.gpu.new(shape, check_dtype("random", dtype)), distribution, seed, draws)
 
+    @classmethod
+    def into(cls, target: StridedArray, name: str, *arguments: Any) -> StridedArray:
+        if can_take(target, name, arguments):
+            return elementwise(name, target, arguments)
+        result: StridedArray = super().into(target, name, *arguments)
+        return result
+
     # Operations: those of one table each come from there, below
 
     @classmethod
@@ -168,6 +175,10 @@ class Wgpu(Strided):
     matmul = staticmethod(matmul)
     gather = staticmethod(indexing.gather)
     scatter = staticmethod(indexing.scatter)
+
+    @staticmethod
+    def linear(a: StridedArray, weight: StridedArray, bias: StridedArray) -> StridedArray:
+        return linear(a, weight, bias)
 
     @staticmethod
     def slice_assign(a: StridedArray, parts: Parts, b: StridedArray) -> StridedArray:

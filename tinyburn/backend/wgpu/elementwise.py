@@ -4,6 +4,10 @@ The *packed* kernel computes four neighbours a thread, since a GPU likes to read
 that lies in memory element after element, and for operands whose four neighbours lie side by side, or are all the same
 element, as in a row or a column that is broadcast. The *strided* kernel is for all others: its thread computes one
 element, and finds it in each array from the strides.
+
+Either can compute *in place*: an operand that lies where the result shall lie is read from the result itself, just
+before the thread writes there. It is not bound as an operand too: WebGPU forbids to bind one buffer both to read from
+and to write to.
 """
 
 from __future__ import annotations
@@ -27,15 +31,19 @@ PACK = 4
 
 
 class Read(StrEnum):
-    """How the packed kernel gets four values of an operand."""
+    """How a kernel gets its values of an operand."""
 
     VECTOR = "four neighbours"
     SPLAT = "one element, four times"
+    STRIDES = "one element, found by strides"
+    RESULT = "what the result holds before it is written"
     NUMBER = "a parameter"
 
 
 Way = tuple[str, Read]
 """The WGSL type of an operand, "" for a number, and how it is read."""
+
+_NUMBER: Way = ("", Read.NUMBER)
 
 # What an operation makes of its operands, which have the names that the interface gives them. In a dict each WGSL type
 # has its own line, and "" is for all others. An elementwise operation that has no row calls the function of its name in
@@ -62,6 +70,18 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "round":           "round(a)",
     "powf_scalar":     {"f32": "power(a, exponent)", "i32": "power_int(a, exponent)"},
     "scaled_mul":      {"f32": "multiply_no_nan(a, b * scale)", "i32": "a * b * scale"},
+    # those that the interface composes, in one kernel
+    "add_scaled":      "a + b * scale",
+    "clamp":           {"f32": "minimum(maximum(a, low), high)", "i32": "min(max(a, low), high)"},
+    "leaky_relu":      "select(a, a * slope, less(a, 0.0))",
+    # derivatives
+    "tanh_backward":       "multiply_no_nan(a, 1.0 - out * out)",
+    "sigmoid_backward":    "multiply_no_nan(a, out * (1.0 - out))",
+    "clamp_backward":      "select(a, 0.0, less(b, low) || less(high, b))",
+    "leaky_relu_backward": "select(a, a * slope, less(b, 0.0))",
+    "silu_backward":       "multiply_no_nan(a, silu_slope(b))",
+    "gelu_backward":       "multiply_no_nan(a, gelu_slope(b))",
+    "softplus_backward":   "multiply_no_nan(a, sigmoid_of(b))",
     # truth values: 1 or 0
     "equal":           {"f32": "u32(equal(a, b))", "": "u32(a == b)"},
     "not_equal":       {"f32": "u32(!equal(a, b))", "": "u32(a != b)"},
@@ -83,7 +103,11 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
 }
 # fmt: on
 
-COMPUTED = [name for name, declared in OPERATIONS.items() if declared.elementwise and not declared.is_default]
+COMPUTED = [
+    name
+    for name, declared in OPERATIONS.items()
+    if declared.elementwise and (declared.fused or not declared.is_default)
+]
 """The operations of the interface that have one of these kernels."""
 
 
@@ -94,8 +118,34 @@ def compute(name: str, *operands: Operand) -> StridedArray:
     return elementwise(name, gpu.new(declared.shape(*operands), declared.dtype(operands)), operands)
 
 
+def can_take(target: StridedArray, name: str, operands: Sequence[Operand]) -> bool:
+    """Whether `elementwise` can write the result of an operation over ``target``.
+
+    The target has to lie in memory as the result would. An operand in the same buffer has to be the target itself: of
+    any other view, a thread could read what another thread has overwritten.
+    """
+    declared = OPERATIONS[name]
+    return (
+        declared.in_place
+        and target.is_contiguous
+        and target.shape == declared.shape(*operands)
+        and target.dtype == declared.dtype(operands)
+        and all(_is_apart_or_same(x, target) for x in operands if isinstance(x, StridedArray))
+    )
+
+
+def _is_apart_or_same(x: StridedArray, target: StridedArray) -> bool:
+    """Whether an operand is in another buffer than a row-major target, or has the same elements in the same order."""
+    if x.storage is not target.storage:
+        return True
+    return x.offset == target.offset and x.shape == target.shape and x.is_contiguous
+
+
 def elementwise(name: str, result: StridedArray, operands: Sequence[Operand]) -> StridedArray:
-    """Fills ``result`` with an operation of ``operands``, numbers or arrays that broadcast to its shape."""
+    """Fills ``result`` with an operation of ``operands``, numbers or arrays that broadcast to its shape.
+
+    The result may be one of the operands; no other view of its buffer may be one, see `can_take`.
+    """
     if result.size:
         arrays = [x.expanded(result.shape) if isinstance(x, StridedArray) else x for x in operands]
         _run(name, result, arrays)
@@ -105,18 +155,25 @@ def elementwise(name: str, result: StridedArray, operands: Sequence[Operand]) ->
 def _run(name: str, result: StridedArray, operands: list[Operand]) -> None:
     """In one call if a kernel can see all of every array, else in two halves."""
     gpu = gpu_of(result)
-    arrays = [result, *[x for x in operands if isinstance(x, StridedArray)]]
+    ways = tuple([_way_of(x, result) for x in operands])
+    arrays = [result, *[x for x, (_, read) in zip(operands, ways, strict=True) if read is Read.STRIDES]]
     if not all(map(gpu.can_bind, arrays)):
         _run_halves(name, result, operands)
         return
     bindings, starts = zip(*map(gpu.bind, arrays), strict=True)
-    kinds = tuple([WGSL[x.dtype] if isinstance(x, StridedArray) else "" for x in operands])
     is_whole = result.offset == 0 and result.size * SCALAR == result.storage.stored
     strides = tuple([x.strides for x in arrays])
-    call = plan_call(name, kinds, WGSL[result.dtype], result.shape, starts, strides, is_whole)
+    call = plan_call(name, ways, WGSL[result.dtype], result.shape, starts, strides, is_whole)
     numbers = [as_scalar(x, call.kind) for x in operands if not isinstance(x, StridedArray)]
     parameters, groups = pack(call.kernel, call.threads, [*numbers, *call.walk])
     gpu.commands.run(call.kernel, (*bindings[1:], bindings[0]), parameters, groups)
+
+
+def _way_of(x: Operand, result: StridedArray) -> Way:
+    """How a kernel gets an operand, before anything is known of its layout."""
+    if not isinstance(x, StridedArray):
+        return _NUMBER
+    return WGSL[x.dtype], Read.RESULT if x.storage is result.storage else Read.STRIDES
 
 
 class Call(NamedTuple):
@@ -131,7 +188,7 @@ class Call(NamedTuple):
 @lru_cache(maxsize=4096)  # a training loop asks for the same calls at each step
 def plan_call(
     name: str,
-    kinds: tuple[str, ...],
+    ways: tuple[Way, ...],
     out: str,
     full_shape: Shape,
     starts: tuple[int, ...],
@@ -142,21 +199,22 @@ def plan_call(
 
     Args:
         name: an operation, or a row of the table.
-        kinds: the WGSL types of the operands, "" for a number.
-        out: that of the result.
+        ways: the operands: each array that is not the result by its strides.
+        out: the WGSL type of the result.
         full_shape: of the result; the operands are read in this shape too.
-        starts, full_strides: of the result, then of each operand that is an array.
+        starts, full_strides: of the result, then of each operand that is read by its strides.
         is_whole: whether the result is all that its buffer holds, so that the last thread may write a whole vector.
     """
     shape, strides = merge_dims(full_shape, full_strides)
-    line, kind = line_of(name, kinds, out), next(filter(None, kinds), out)
+    kind = _number_type(ways, out)
+    line = line_of(name, kind)
     reads = _packed_reads(shape, starts, strides) if is_whole and is_contiguous(full_shape, full_strides[0]) else None
     if reads is None:
-        kernel = strided_kernel(name, line, kinds, out, len(shape))
+        kernel = strided_kernel(name, line, ways, out, len(shape))
         return Call(kernel, num_elements(shape), [*shape, *walks(starts, strides)], kind)
     reading = iter(reads)
-    ways = tuple((own, next(reading) if own else Read.NUMBER) for own in kinds)
-    kernel = packed_kernel(name, line, ways, out, len(shape))
+    packed = tuple((own, next(reading) if read is Read.STRIDES else read) for own, read in ways)
+    kernel = packed_kernel(name, line, packed, out, len(shape))
     return Call(kernel, -(-num_elements(shape) // PACK), _packed_walks(reads, shape, starts[1:], strides[1:]), kind)
 
 
@@ -180,10 +238,14 @@ def seen_whole(a: StridedArray) -> StridedArray:
     return copied(a)
 
 
-def line_of(name: str, kinds: Sequence[str], result: str) -> str:
-    """The line of an operation, for operands of these WGSL types; "" stands for a number."""
-    row = ELEMENTWISE.get(name, f"{name}_of({', '.join(_operand_names(name))})")
-    return line_for(row, next(filter(None, kinds), result))
+def line_of(name: str, kind: str) -> str:
+    """The line of an operation, for operands of a WGSL type."""
+    return line_for(ELEMENTWISE.get(name, f"{name}_of({', '.join(_operand_names(name))})"), kind)
+
+
+def _number_type(ways: Sequence[Way], result: str) -> str:
+    """The WGSL type that numbers get: that of the first array, else that of the result."""
+    return next((kind for kind, _ in ways if kind), result)
 
 
 @lru_cache(maxsize=4096)
@@ -239,21 +301,24 @@ def _packed_walks(
 def packed_kernel(name: str, line: str, ways: tuple[Way, ...], result: str, rank: int) -> Kernel:
     """Four neighbours a thread. ``rank`` is that of the walk; its last dim is counted in vectors."""
     names = _operand_names(name)
-    kind = next(filter(None, (kind for kind, _ in ways)), result)
+    kind = _number_type(ways, result)
     arrays, numbers, walks, loads = [], [], [], []
     for each, (own, read) in zip(names, ways, strict=True):
+        value = f"vec{PACK}<{kind}>(params.{each})"
         if read is Read.NUMBER:
             numbers.append((each, kind))
-            loads.append(f"    let {each} = vec{PACK}<{kind}>(params.{each});")
-            continue
-        arrays.append((f"{each}_array", f"vec{PACK}<{own}>" if read is Read.VECTOR else own))
-        walks += walk_fields(each, rank - 1)
-        element = f"{each}_array[{_packed_at(each, read, rank)}]"
-        loads.append(f"    let {each} = {element if read is Read.VECTOR else f'vec{PACK}<{own}>({element})'};")
+        elif read is Read.RESULT:
+            value = "result[i]"
+        else:
+            arrays.append((f"{each}_array", f"vec{PACK}<{own}>" if read is Read.VECTOR else own))
+            walks += walk_fields(each, rank - 1)
+            element = f"{each}_array[{_packed_at(each, read, rank)}]"
+            value = element if read is Read.VECTOR else f"vec{PACK}<{own}>({element})"
+        loads.append(f"    let {each} = {value};")
     calls = [f"operation({', '.join(f'{each}.{axis}' for each in names)})" for axis in "xyzw"]
     store = f"    result[i] = vec{PACK}<{result}>(\n        " + ",\n        ".join(calls) + ",\n    );"
     shape, indices = (shape_fields("", rank), coordinates("", rank)) if rank > 1 else ([], [])
-    function = _operation(names, [own for own, _ in ways], kind, result, line)
+    function = _operation(names, ways, result, line)
     body = "\n".join([*indices, *loads, store])
     return build(name, arrays, f"vec{PACK}<{result}>", [*numbers, *shape, *walks], function, body)
 
@@ -268,21 +333,27 @@ def _packed_at(array: str, read: Read, rank: int) -> str:
 
 
 @cache
-def strided_kernel(name: str, line: str, kinds: tuple[str, ...], result: str, rank: int) -> Kernel:
-    """One element a thread. ``kinds`` are the WGSL types of the operands; "" stands for a number."""
+def strided_kernel(name: str, line: str, ways: tuple[Way, ...], result: str, rank: int) -> Kernel:
+    """One element a thread."""
     names = _operand_names(name)
-    kind = next(filter(None, kinds), result)
-    arrays = [(f"{each}_array", own) for each, own in zip(names, kinds, strict=True) if own]
-    numbers = [(each, kind) for each, own in zip(names, kinds, strict=True) if not own]
-    walked = ["result", *[each for each, own in zip(names, kinds, strict=True) if own]]
-    loads = [
-        f"    let {each} = " + (f"{each}_array[{element_at(each, rank)}];" if own else f"params.{each};")
-        for each, own in zip(names, kinds, strict=True)
-    ]
-    store = f"    result[{element_at('result', rank)}] = operation({', '.join(names)});"
-    parameters = [*numbers, *shape_fields("", rank), *[f for each in walked for f in walk_fields(each, rank)]]
-    function = _operation(names, kinds, kind, result, line)
-    return build(name, arrays, result, parameters, function, "\n".join([*coordinates("", rank), *loads, store]))
+    kind = _number_type(ways, result)
+    place = f"result[{element_at('result', rank)}]"
+    arrays, numbers, walks, loads = [], [], walk_fields("result", rank), []
+    for each, (own, read) in zip(names, ways, strict=True):
+        value = f"params.{each}"
+        if read is Read.NUMBER:
+            numbers.append((each, kind))
+        elif read is Read.RESULT:
+            value = place
+        else:
+            arrays.append((f"{each}_array", own))
+            walks += walk_fields(each, rank)
+            value = f"{each}_array[{element_at(each, rank)}]"
+        loads.append(f"    let {each} = {value};")
+    store = f"    {place} = operation({', '.join(names)});"
+    function = _operation(names, ways, result, line)
+    body = "\n".join([*coordinates("", rank), *loads, store])
+    return build(name, arrays, result, [*numbers, *shape_fields("", rank), *walks], function, body)
 
 
 def _operand_names(name: str) -> list[str]:
@@ -290,9 +361,10 @@ def _operand_names(name: str) -> list[str]:
     return list(OPERATIONS[name].parameters) if name in OPERATIONS else ["a"]
 
 
-def _operation(names: list[str], kinds: Sequence[str], kind: str, result: str, line: str) -> str:
-    """The line as a WGSL function of scalars. A number has the type ``kind``."""
-    operands = ", ".join(f"{each}: {own or kind}" for each, own in zip(names, kinds, strict=True))
+def _operation(names: list[str], ways: Sequence[Way], result: str, line: str) -> str:
+    """The line as a WGSL function of scalars."""
+    kind = _number_type(ways, result)
+    operands = ", ".join(f"{each}: {own or kind}" for each, (own, _) in zip(names, ways, strict=True))
     return f"fn operation({operands}) -> {result} {{\n    return {line};\n}}\n"
 
 
@@ -301,6 +373,6 @@ def plain_kernel(name: str) -> Kernel:
     declared = OPERATIONS[name]
     tensors = [declared.parameters[index] for index in declared.tensors]
     ways = [("u32" if each == "mask" else "f32", Read.VECTOR) for each in tensors]
-    ways += [("", Read.NUMBER)] * (len(declared.parameters) - len(tensors))
+    ways += [_NUMBER] * (len(declared.parameters) - len(tensors))
     result = "u32" if declared.result == "bool" else "f32"
-    return packed_kernel(name, line_of(name, ["f32"], result), tuple(ways), result, 1)
+    return packed_kernel(name, line_of(name, "f32"), tuple(ways), result, 1)

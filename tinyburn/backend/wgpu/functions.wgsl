@@ -28,6 +28,10 @@
 // cosh_of       all normal numbers                         3
 // tanh_of       all normal numbers                         2
 // erf_of        all normal numbers                         6
+// sigmoid_of    -87 to all normal positive numbers         3
+// silu_of       -87 to all normal positive numbers         3
+// gelu_of       all normal positive numbers                3
+// softplus_of   all normal numbers                         4
 // power         results from 1e-38 to 3e38                 7
 // power         a near 1, results from 1e-38 to 3e38       7
 // power         whole exponents from -8 to 8               6
@@ -300,6 +304,56 @@ fn erf_of(x: f32) -> f32 {
     for (var n = 8.0; n > 0.0; n -= 1.0) { fraction = size + 0.5 * n / fraction; }
     let value = 1.0 - 0.56418958 * bell / fraction;
     return select(value, -value, x < 0.0);
+}
+
+// 1 / (1 + e^-x). Where the exponential overflows, 1 over infinity is 0; that is said here and not left to a compiler.
+fn sigmoid_of(x: f32) -> f32 {
+    if (is_nan(x)) { return x; }
+    let e = exp_of(-x);
+    if (is_inf(e)) { return 0.0; }
+    return 1.0 / (e + 1.0);
+}
+
+// x times a share from 0 to 1 that x itself has led to: 0 for -inf, and infinity times 0 is NaN.
+fn times_share(x: f32, share: f32) -> f32 {
+    if (is_nan(x)) { return x; }
+    if (is_inf(x)) { return select(nan_from(x), x, x > 0.0); }
+    return x * share;
+}
+
+// x / (1 + e^-x).
+fn silu_of(x: f32) -> f32 {
+    return times_share(x, sigmoid_of(x));
+}
+
+// The derivative of silu, s (1 + x (1 - s)) with s = sigmoid(x). At both infinities it is infinity times 0.
+fn silu_slope(x: f32) -> f32 {
+    if (is_nan(x) || is_inf(x)) { return nan_from(x); }
+    let s = sigmoid_of(x);
+    return s * (x * (1.0 - s) + 1.0);
+}
+
+// The share of the bell curve that lies below x: (1 + erf(x / sqrt(2))) / 2.
+fn share_below(x: f32) -> f32 {
+    return (erf_of(x * 0.70710678) + 1.0) * 0.5;
+}
+
+// x times the share of the bell curve that lies below it.
+fn gelu_of(x: f32) -> f32 {
+    return times_share(x, share_below(x));
+}
+
+// The derivative of gelu: the share below x, and x times the height e^(-x^2 / 2) / sqrt(2 pi) of the bell curve there.
+// At both infinities that is infinity times 0.
+fn gelu_slope(x: f32) -> f32 {
+    if (is_nan(x) || is_inf(x)) { return nan_from(x); }
+    return share_below(x) + x * (exp_of(x * x * -0.5) * 0.39894228);
+}
+
+// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), where no exponential overflows.
+fn softplus_of(x: f32) -> f32 {
+    if (is_nan(x) || is_inf(x)) { return maximum(x, 0.0); }
+    return max(x, 0.0) + log1p_of(exp_of(-abs(x)));
 }
 
 // The square root. WGSL only says what it is for a positive number.

@@ -21,7 +21,7 @@ from functools import cache
 from itertools import product
 from textwrap import indent
 
-from tinyburn.base.shape import MAX_RANK
+from tinyburn.base.shape import MAX_RANK, num_elements
 
 from ..operations import OPERATIONS
 from ..strided import Strided, StridedArray
@@ -37,7 +37,34 @@ would add up. The kernel with workgroup memory takes three turns a term, which i
 
 def matmul(a: StridedArray, b: StridedArray) -> StridedArray:
     """The product over the last two dims; the others broadcast."""
-    result = gpu_of(a).new(OPERATIONS["matmul"].shape(a, b), a.dtype)
+    return _fill(gpu_of(a).new(OPERATIONS["matmul"].shape(a, b), a.dtype), a, b)
+
+
+def linear(a: StridedArray, weight: StridedArray, bias: StridedArray) -> StridedArray:
+    """The product with a weight over the last dim, and the bias added to it where it lies."""
+    result = gpu_of(a).new(OPERATIONS["linear"].shape(a, weight, bias), a.dtype)
+    rows = result
+    if a.is_contiguous:  # then a batch of matrices is one high matrix, and the product fills larger tiles
+        a, rows = _as_rows(a), _as_rows(result)
+    _fill(rows, a, _as_last_dims(weight, len(a.shape)))
+    elementwise("add", rows, [rows, _as_last_dims(bias, len(a.shape))])
+    return result
+
+
+def _as_rows(a: StridedArray) -> StridedArray:
+    """A row-major array as one matrix: the last dim is across, and all others are down."""
+    width = a.shape[-1]
+    return a.view((num_elements(a.shape[:-1]), width), (width, 1))
+
+
+def _as_last_dims(x: StridedArray, rank: int) -> StridedArray:
+    """A view with dims of size 1 in front. (To reshape would copy what does not lie in row-major order.)"""
+    missing = rank - len(x.shape)
+    return x.view((*[1] * missing, *x.shape), (*[0] * missing, *x.strides))
+
+
+def _fill(result: StridedArray, a: StridedArray, b: StridedArray) -> StridedArray:
+    """The product of ``a`` and ``b``, written into ``result``."""
     if not a.shape[-1]:
         return elementwise("copy", result, [0])
     if not result.size:
