@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tinyburn.autodiff.nodes import Node, new_number
-from tinyburn.backend import Category, Kind, MemoryUsage
+from tinyburn.backend import Kind, MemoryUsage
 from tinyburn.backend.log import EventLog
-
-from .timeline import walk
 
 How: TypeAlias = Literal["measured", "simulated", "not measured"]
 
@@ -32,7 +30,9 @@ class Row:
     how: How
 
 
-def read_extras(log: EventLog, padding: int | None, cached: int | None, nodes: int | None, how: How) -> tuple[Row, ...]:
+def read_extras(
+    log: EventLog, gradients: int, padding: int | None, cached: int | None, nodes: int | None, how: How
+) -> tuple[Row, ...]:
     """The rows of one run.
 
     - ``padding``: what the allocator added to the sizes of the buffers, at the peak.
@@ -43,7 +43,6 @@ def read_extras(log: EventLog, padding: int | None, cached: int | None, nodes: i
     - ``gradient storage``: the most bytes of leaves' gradients that were alive at once. That need not be at the peak.
     - ``staging``: bytes that were copied from the host or to it, all together.
     """
-    gradients = max((totals[Category.GRADIENT] for _, _, totals in walk(log)), default=0)
     copied = sum(event[2] for event in log.events if event[0] == Kind.TRANSFER)
     return (
         _row("padding", padding, how),

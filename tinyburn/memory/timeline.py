@@ -77,14 +77,13 @@ def walk(log: EventLog) -> Iterator[tuple[Event, Step, Totals]]:
         yield event, step, totals
 
 
-def moments(log: EventLog) -> Iterator[tuple[int, Step, Totals]]:
-    """The moments at which an operation's memory is what it needs: its event's number, the operation, the bytes.
+def moments(log: EventLog) -> Iterator[tuple[Step, Totals, bool]]:
+    """For each event its operation, the bytes alive after it, and whether these are what the operation needs.
 
-    What follows the first release in an operation is left out: the rule has run, and what it had kept is going.
+    They are not from the first release in an operation on: the rule has run, and what it had kept is going.
     """
     finished: Step | None = None
-    for number, (event, step, totals) in enumerate(walk(log)):
+    for event, step, totals in walk(log):
         if event[0] == Kind.RELEASE:
             finished = step
-        if step is not finished:
-            yield number, step, totals
+        yield step, totals, step is not finished
