@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from tinyburn.backend import Kind
-from tinyburn.backend.log import Event, EventLog
+from tinyburn.backend.log import EventLog
 from tinyburn.base.text import amount
 
 from .timeline import SETUP, Step, steps_of
@@ -78,11 +78,16 @@ class Run:
 
 
 def read_run(batch: int, log: EventLog) -> Run:
-    """What the lines are made of, from the log of a run."""
+    """What the lines are made of, from the log of a run.
+
+    Several runs are kept while others are planned, and Python's garbage collector looks at each object of theirs again
+    and again. So the outline is one long list, in which each event's length comes before it, and equal steps are one.
+    """
     total = largest = 0
     sizes: dict[int, int] = {}
     totals: list[int] = []
-    outline: list[Event] = []
+    outline: list[int] = []
+    known: dict[Step, Step] = {}
     for event in log.events:
         kind = event[0]
         if kind == Kind.ALLOC:
@@ -91,8 +96,9 @@ def read_run(batch: int, log: EventLog) -> Run:
         elif kind == Kind.FREE:
             total -= sizes.pop(event[1])
         totals.append(total)
-        outline.append(event[:2] + event[3:] if kind in _WITH_SIZES else event)
-    steps = tuple([step for _, step in steps_of(log)])
+        outline.append(len(event))
+        outline += event[:2] + event[3:] if kind in _WITH_SIZES else event
+    steps = tuple([known.setdefault(step, step) for _, step in steps_of(log)])
     return Run(batch, tuple(totals), steps, (tuple(log.names), outline), largest)
 
 

@@ -87,7 +87,7 @@ class Entry:
     @property
     def since_text(self) -> str:
         """Where its life begins, and where it was written again, if it was."""
-        return str(self.since) if self.written == self.since else f"{self.since}, again {self.written}"
+        return str(self.since) if self.written == self.since else f"{self.since}, written again in {self.written}"
 
 
 @dataclass(frozen=True)
