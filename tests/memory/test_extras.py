@@ -66,8 +66,8 @@ def test_metadata_by_hand() -> None:
         x = Tensor.ones((batch,), device).require_grad()
         return (x * 2.0).exp()
 
-    # Two words of header and eight fields; a 64-bit Python itself says the same, give or take its collector's words.
-    size = 8 * (2 + 8)
+    # Two words of header and ten fields; a 64-bit Python itself says the same, give or take its collector's words.
+    size = 8 * (2 + 10)
     assert abs(sys.getsizeof((Tensor.ones((1,), autodiff()).require_grad() * 2.0).primitive.node) - size) <= 32
     assert rows_of(plan(job, 4, count_nodes=True))["metadata"] == Row("metadata", 3 * size, "simulated")
     assert rows_of(measure(job, autodiff(), 4, count_nodes=True))["metadata"] == Row("metadata", 3 * size, "measured")
