@@ -67,7 +67,7 @@ CHANGES = (
     # backend
     Change("backend/ndarray.py", "    if rest:", "    if False:", "tests/backend/test_sums.py"),
     Change("backend/ndarray.py", "_BLOCK = 32", "_BLOCK = 32_000", "tests/backend/test_sums.py"),
-    Change("backend/ndarray.py", "np.add.at(out, _along(dim, indices), b)", "out[_along(dim, indices)] += b", f"{TABLE} -k scatter"),
+    Change("backend/ndarray.py", "np.add.at(flat, _places(a.shape, dim, indices, piece).reshape(-1), b[piece].reshape(-1))", "flat[_places(a.shape, dim, indices, piece).reshape(-1)] += b[piece].reshape(-1)", f"{TABLE} -k scatter"),
     Change("backend/ndarray.py", 'return np.array(values, order="C")', 'return np.asarray(values, order="C")', "tests/backend/test_allocation.py"),
     Change("backend/ndarray.py", "np.copyto(product, 0, where=factor == 0)", "pass", "tests/autodiff/test_dead_branches.py"),
     Change("backend/strided.py", "a.view(a.shape, strides, a.offset + last)", "a.view(a.shape, strides, a.offset)", f"{TABLE} -k flip"),

@@ -58,6 +58,18 @@ CASES: dict[str, ByHand] = {
     "scatter": ByHand(
         lambda x, y: x.scatter(0, ints(x, 1, 1), y), ((8,), (2,)), "full 4, gather 8", 32 + 8 + 16 + 32 + 4 + 8
     ),
+    # x (3, 2, 4) 96, y (1, 4, 5) 80, the result (3, 2, 5) 120. The 1 is copied for the rows of all entries, and then
+    # there is one product for y, where each of 3 entries would have one of its own.
+    "matmul": ByHand(
+        lambda x, y: x @ y, ((3, 2, 4), (1, 4, 5)), "full 4, reshape 120, matmul 80, matmul 96", 296 + 4 + 80 + 120
+    ),
+    # x 32, the result 4. Up: products of 16 and 8, of the halves of each. Down: 8, 16 and 32, one factor for each.
+    "prod": ByHand(
+        lambda x: x.prod(),
+        ((8,),),
+        "full 4, mul 16, mul 8, mul 4, multiply_no_nan 8, multiply_no_nan 16, multiply_no_nan 32",
+        36 + 4 + 16 + 16 + 32,
+    ),
     # Both gradients are views of the 1. x 32, y 8, the result 40.
     "cat": ByHand(lambda x, y: Tensor.cat([x, y], 0), ((8,), (2,)), "full 4", 80 + 4),
     "flip": ByHand(lambda x: x.flip((0,)), ((8,),), "full 4", 32 + 4),
