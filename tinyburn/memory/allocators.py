@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from tinyburn.backend import Kind
+from tinyburn.backend.gpus import WGPU_ROUNDING, WGPU_SHELF_BYTES
 from tinyburn.backend.log import EventLog
-from tinyburn.backend.wgpu.pool import ROUNDING, SHELF_BYTES
 from tinyburn.base.errors import ConfigError
 
 from .extras import Row
@@ -85,7 +85,7 @@ class Allocator:
 class ShelfPool(Allocator):
     """The pool of the backend ``wgpu``: each size has a shelf of its own, and nothing is given back by itself."""
 
-    rounding = ROUNDING
+    rounding = WGPU_ROUNDING
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class ShelfPool(Allocator):
         shelf = self._shelves.get(size)
         if shelf:
             return shelf.pop()
-        if self.reserved - self.in_use > SHELF_BYTES:
+        if self.reserved - self.in_use > WGPU_SHELF_BYTES:
             self._shelves.clear()
             self.reserved = self.in_use
         return None
