@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar
@@ -15,12 +14,15 @@ from tinyburn.base.shape import Shape, num_elements, reduced_count, reduced_shap
 
 from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds, quiet, rowmajor
 from .device import Device, MemoryUsage, check_count, check_only_device
+from .fused import FUSED, whole_power
 from .interface import Dims, Number, Operand, picked
-from .operations import called
+from .operations import OPERATIONS, called
 
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT32 = NUMPY_DTYPES[DType.FLOAT32]
+_WHOLE_POWERS = (-2, -1, 1, 3, 4, 5, 6)
+"""Those are within 2 or 3 roundings as a product."""
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
@@ -96,6 +98,11 @@ class CpuDevice(Device["NdArray"]):
         return MemoryUsage(bytes_padding=0)
 
 
+def _of_two(of_arrays: Any, with_number: Any) -> Any:
+    """NumPy's own way for two arrays, and another one for an array and a number."""
+    return lambda a, b: of_arrays(a, b) if type(a) is type(b) else with_number(a, b)
+
+
 class NdArray(ArrayNamespace):
     """A primitive is a NumPy array that nobody else can reach, so nobody can change it.
 
@@ -106,7 +113,9 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def _elementwise(cls, name: str) -> Any:
-        return rowmajor(getattr(np, STANDARD.get(name, name)))
+        if name in ("maximum", "minimum"):
+            return _of_two(rowmajor(getattr(np, name)), FUSED[name])
+        return FUSED[name] if name in FUSED else rowmajor(getattr(np, STANDARD.get(name, name)))
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
@@ -141,25 +150,31 @@ class NdArray(ArrayNamespace):
 
     # Two operands
 
-    @staticmethod
-    @quiet
-    def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
-        return _zero_where(np.multiply(a, b, order="C"), a)
+    @classmethod
+    def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
+        """A small whole power is a product: the general one takes a hundred times as long for a negative number."""
+        if exponent == 2:
+            square: NumPyArray = cls.mul(a, a)
+            return square
+        if exponent == 0.5 and a.dtype.kind == "f":
+            root: NumPyArray = cls.sqrt(a)
+            return root
+        if exponent in _WHOLE_POWERS and (exponent > 0 or a.dtype.kind == "f"):
+            return whole_power(a, int(exponent))
+        power: NumPyArray = cls.powf(a, exponent)
+        return power
 
     @staticmethod
     @quiet
-    def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
-        out = np.multiply(a, b, order="C")
-        out *= scale
-        return _zero_where(out, a)
-
-    @staticmethod
-    @quiet
-    def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
-        result = np.sign(out, order="C")  # a product with the sign is faster than a mask
-        result *= a
-        result += 0.0  # -0.0 + 0.0 is 0.0, which prints better
-        return _zero_where(result, out, a)
+    def linear(a: NumPyArray, weight: NumPyArray, bias: NumPyArray) -> NumPyArray:
+        """One product over all rows, and the bias added to it where it lies."""
+        if a.flags.c_contiguous and weight.flags.forc:
+            out = np.empty((*a.shape[:-1], weight.shape[1]), a.dtype)
+            np.dot(a.reshape(-1, a.shape[-1]), weight, out.reshape(-1, weight.shape[1]))
+        else:
+            out = np.matmul(a, weight)
+        out += bias
+        return out
 
     @staticmethod
     @quiet
@@ -185,11 +200,6 @@ class NdArray(ArrayNamespace):
     # One operand
 
     round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
-
-    @staticmethod
-    def erf(a: NumPyArray) -> NumPyArray:
-        """Element by element: NumPy has no erf, and Python's is exact."""
-        return np.fromiter((math.erf(x) for x in a.flat), a.dtype, a.size).reshape(a.shape)
 
     @staticmethod
     @quiet
@@ -239,7 +249,7 @@ class NdArray(ArrayNamespace):
     def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
         if a.size == 1:  # the same as below, in a tenth of the time
             return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
-        return np.broadcast_to(a, shape)
+        return a if a.shape == shape else np.broadcast_to(a, shape)  # which can only be read
 
     @staticmethod
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
@@ -290,6 +300,12 @@ class NdArray(ArrayNamespace):
 
     # About primitives
 
+    @classmethod
+    def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
+        if name == "add":
+            return _add_into(target, *arguments)
+        return FUSED[name](*arguments, out=target)
+
     @staticmethod
     def shares_buffer(a: NumPyArray, b: NumPyArray) -> bool:
         return (a if a.base is None else a.base) is (b if b.base is None else b.base)
@@ -297,6 +313,16 @@ class NdArray(ArrayNamespace):
     @staticmethod
     def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
         return (int(a.min()), int(a.max())) if a.size else None
+
+
+for _name in FUSED:
+    if OPERATIONS[_name].fused:
+        setattr(NdArray, _name, staticmethod(FUSED[_name]))
+
+
+@quiet
+def _add_into(target: NumPyArray, a: Operand, b: Operand) -> NumPyArray:
+    return np.add(a, b, out=target)
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
@@ -351,16 +377,6 @@ def _rows_by_matrix(a: NumPyArray, matrix: NumPyArray) -> NumPyArray:
     rows = num_elements(a.shape[:-1])
     a.reshape(rows, a.shape[-1]).dot(matrix, out.reshape(rows, out.shape[-1]))
     return out
-
-
-def _zero_where(product: NumPyArray, *factors: NumPyArray) -> NumPyArray:
-    """A product that is 0 wherever a factor is, also against inf or NaN. One fast pass tells if there is a NaN."""
-    flat = product.reshape(-1)
-    squares = flat.dot(flat)
-    if squares != squares:  # only NaN is not itself
-        for factor in factors:
-            np.copyto(product, 0, where=factor == 0)
-    return product
 
 
 def _draw(generator: Any, shape: Shape, distribution: AnyDistribution, dtype: DType) -> NumPyArray:
