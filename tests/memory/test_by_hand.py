@@ -77,15 +77,12 @@ CASES: dict[str, ByHand] = {
     # The 1 over 8, and then a view of it.
     "mean": ByHand(lambda x: x.mean(), ((8,),), "full 4, mul 4", 32 + 4 + 4 + 4),
     "relu": ByHand(activation.relu, ((8,),), "full 4, relu_backward 32", 64 + 4 + 32),
-    # out (1 - out): a difference and a product of 32, then the product with the gradient.
-    "sigmoid": ByHand(activation.sigmoid, ((8,),), "full 4, sub 32, mul 32, multiply_no_nan 32", 64 + 4 + 32 + 32),
-    # A mask of 8 and a choice of 32 for each bound.
-    "clamp": ByHand(
-        lambda x: x.clamp(-1.0, 2.0),
-        ((8,),),
-        "full 4, lower 8, mask_where 32, greater 8, mask_where 32",
-        64 + 4 + 32 + 8 + 32,
-    ),
+    "sigmoid": ByHand(activation.sigmoid, ((8,),), "full 4, sigmoid_backward 32", 64 + 4 + 32),
+    "clamp": ByHand(lambda x: x.clamp(-1.0, 2.0), ((8,),), "full 4, clamp_backward 32", 64 + 4 + 32),
+    # Only the backward pass sees the gradient that relu's rule has made, so tanh's rule writes over it.
+    "relu of tanh": ByHand(lambda x: activation.relu(x.tanh()), ((8,),), "full 4, relu_backward 32", 96 + 4 + 32),
+    # Each product makes the gradient of one factor, and the second one is added to the first where it lies.
+    "square": ByHand(lambda x: x * x, ((8,),), "full 4, multiply_no_nan 32, multiply_no_nan 32", 64 + 4 + 32 + 32),
     # g out and its sum, g minus that, and the product with out. The sum is gone when the product is made.
     "softmax": ByHand(
         lambda x: activation.softmax(x, 0),
