@@ -46,8 +46,8 @@ SLOPE = "d = Autodiff[NdArray].device(); x = Tensor.ones((1,), d).require_grad()
 SLOPE += "seen = float(x.grad(y.backward()).into_scalar())"
 VALUE = "d = Autodiff[NdArray].device(); x = Tensor.ones((1, 2), d); seen = float(({}).into_scalar())"
 found = {"slope before": cell(SLOPE.format("x.sin() * 0.0 + x * 3.0"))}
-edit("autodiff/rules.py", "lambda g, b: multiply_no_nan(g, b), ", "lambda g, b: g * 5.0, ")
-found["a rule"] = cell(SLOPE.format("x * 3.0"))
+edit("autodiff/rules.py", "lambda g, a: multiply_no_nan(g, a.cos())", "lambda g, a: g * 5.0")
+found["a rule"] = cell(SLOPE.format("x.sin()"))
 found["the class is a new one"] = cell("seen = Autodiff[NdArray] is not old and Autodiff[NdArray] is Autodiff[NdArray]")
 edit("autodiff/rules.py", "return g / b if b else", "return g * 7.0 if b else")
 found["what a rule calls"] = cell(SLOPE.format("x / 2.0"))
@@ -55,6 +55,8 @@ edit("backend/ndarray.py", "NumPyArray = a.dot(b)", "NumPyArray = a.dot(b) * 3")
 found["a backend's operation"] = cell(VALUE.format("x @ x.transpose()"))
 edit("backend/ndarray.py", "a.size // max(total.size, 1), total)", "a.size // max(total.size, 1) / 2, total)")
 found["one that is called quietly"] = cell(VALUE.format("x.mean()"))
+edit("backend/fused.py", "np.negative(a, out=out)", "np.multiply(a, 0.0, out=out)")
+found["a kernel"] = cell(VALUE.format("tb.activation.sigmoid(x).max()"))
 edit("backend/interface.py", "return cls.maximum(a, 0.0)", "return cls.maximum(a, 4.0)")
 found["a default"] = cell(VALUE.format("tb.activation.relu(x).max()"))
 edit("backend/interface.py", '"the error function", cheap=False', '"the error function", cheap=True')
@@ -76,6 +78,7 @@ def test_an_edit_takes_effect_on_the_next_decorator(tmp_path: Path) -> None:
         "what a rule calls": 7.0,
         "a backend's operation": 6.0,
         "one that is called quietly": 2.0,
+        "a kernel": 0.5,
         "a default": 4.0,
         "a declaration": True,
     }
