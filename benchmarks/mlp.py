@@ -1,4 +1,4 @@
-"""The model that several benchmarks train: linear layers with relu between them, as a user of each library writes it."""
+"""The model that several benchmarks train, as a user of each library writes it: linear layers with relu between."""
 
 from __future__ import annotations
 

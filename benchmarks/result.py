@@ -33,8 +33,8 @@ class Row:
         mine, theirs: one number for each: the median where there were rounds.
         added: how much more tinyburn's is: the median of the differences where there were rounds.
         ratio: tinyburn's over the other's: the median over the rounds.
-        spread: the range of the ratio: the quartiles over the rounds of a race, or the lowest and the highest of several
-            races; None where nothing was timed side by side.
+        spread: the range of the ratio: the quartiles over the rounds of a race, or the lowest and the highest of
+            several races; None where nothing was timed side by side.
         targets: empty where the project has set none.
     """
 

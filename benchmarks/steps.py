@@ -118,7 +118,8 @@ def check_equal_training(job: Job) -> None:
     """A race between steps that compute different things would say nothing: a few steps must end in the same model."""
     ours = Tinyburn(job, lr=0.1)
     others = [PyTorch(job, ours.model, lr=0.1, fused=fused) for fused in (False, True)]
-    for contender in (ours, *others):
+    contenders: list[Tinyburn | PyTorch] = [ours, *others]
+    for contender in contenders:
         for _ in range(3):
             contender.with_sgd()
     for other in others:
