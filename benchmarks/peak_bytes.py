@@ -4,9 +4,9 @@ tinyburn's number is its own ledger's. PyTorch's comes from its profiler, which 
 release of the CPU allocator, in requested bytes. All tensors are made while it listens, so nothing is left out.
 Python's own objects count for neither.
 
-How a step is written decides what stays alive, so each library's step is compared with the other's written alike:
-spelled out, spelled out with a name for the prediction, and with the library's own mean squared error. One more row
-for each job compares what is not alike, and says so. It has no target.
+How a step is written decides what stays alive, so each library's step is compared with the other's written alike: here
+spelled out, and with a name for the prediction; in `peak_cases` with modules, and more. One more row for each job
+compares what is not alike, and says so. It has no target.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import torch
+from peak_cases import peak_rows
 from result import Row, Target, exact_row
 from torch_memory import profiled_peak
 from training_step import EAGER
 from xla_memory import XLA, compiled_bytes
 
-from tinyburn import Autodiff, NdArray, Tensor, activation, memory, nn
+from tinyburn import Autodiff, NdArray, Tensor, activation, memory
 
 Layers: TypeAlias = list[tuple[Any, Any]]
 """The weight and the bias of each layer."""
@@ -86,14 +87,6 @@ def named(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
     return ((prediction - y) ** 2).mean().backward()
 
 
-def tinyburn_mse(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
-    return nn.MseLoss()(forward(x, layers), y).backward()
-
-
-def torch_mse(forward: Forward, x: Any, y: Any, layers: Layers) -> Any:
-    return torch.nn.functional.mse_loss(forward(x, layers), y).backward()
-
-
 def tinyburn_peak(job: Job, step: Step) -> int:
     def run(device: Any, batch: int) -> Any:
         x = Tensor.ones((batch, job.widths[0]), device)
@@ -120,19 +113,15 @@ def torch_peak(job: Job, step: Step) -> int:
     return profiled_peak(run)
 
 
-WAYS: dict[str, tuple[Step, Step]] = {
-    "spelled out": (spelled_out, spelled_out),
-    "prediction named": (named, named),
-    "mse_loss": (tinyburn_mse, torch_mse),
-}
-"""Each way to write the step: tinyburn's and PyTorch's."""
+WAYS: dict[str, Step] = {"spelled out": spelled_out, "prediction named": named}
+"""Each way to write the step by hand. With modules it is in `peak_cases`."""
 
 
 def run() -> list[Row]:
     rows = []
     for job in JOBS:
-        ours = {way: tinyburn_peak(job, step) for way, (step, _) in WAYS.items()}
-        theirs = {way: torch_peak(job, step) for way, (_, step) in WAYS.items()}
+        ours = {way: tinyburn_peak(job, step) for way, step in WAYS.items()}
+        theirs = {way: torch_peak(job, step) for way, step in WAYS.items()}
         xla = compiled_bytes(job.batch, job.widths)
         for way in WAYS:
             targets = [Target("ratio", job.most_of_torch), *_byte_targets(job, way)]
@@ -141,12 +130,12 @@ def run() -> list[Row]:
         rows.append(exact_row("peak_bytes", unlike, ours["spelled out"], EAGER, theirs["prediction named"]))
         if xla is not None:
             rows.append(exact_row("peak_bytes", f"{job.title}, spelled out", ours["spelled out"], XLA, xla))
-    return rows
+    return [*rows, *peak_rows()]
 
 
 def _byte_targets(job: Job, way: str) -> list[Target]:
     """A name may cost the bytes of the prediction, and no more."""
-    if job.most_bytes is None or way == "mse_loss":
+    if job.most_bytes is None:
         return []
     prediction = 4 * job.batch * job.widths[-1]
     return [Target("value", job.most_bytes + (prediction if way == "prediction named" else 0))]

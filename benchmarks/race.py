@@ -3,12 +3,16 @@
 A single time says little on a shared machine. The ratio of two times that were taken a few milliseconds apart says
 much more, and the median over many such pairs is what the table prints. The clock is the processor time of this
 process, all of its threads: time that another program took is nobody's here.
+
+Python's cycle collector stays on, as a user has it. A contender that makes many objects pays for the collections that
+they set off.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import median, quantiles
 from time import process_time
 from timeit import Timer
@@ -21,35 +25,37 @@ ROUND_SECONDS = 0.004  # long enough for the clock and for warm caches, short en
 
 WARM_UP_CALLS = 3
 MOST_CALLS = 20_000
+RACES = 3
 
 Times = dict[str, list[float]]
 """For each contender the seconds of one call, round by round."""
 
+Clock = Callable[[], float]
+
 
 def timer(
-    statement: str | Callable[[], Any], names: dict[str, Any] | None = None, setup: str | Callable[[], Any] = "pass"
+    statement: str | Callable[[], Any],
+    names: dict[str, Any] | None = None,
+    setup: str = "pass",
+    clock: Clock = process_time,
 ) -> Timer:
-    """A contender. A statement is a function to call, or source text with the names in it; the setup is not timed."""
-    return Timer(statement, setup, process_time, names)
+    """A contender. A statement is a function to call, or source text with the names in it; the setup is not timed.
+
+    `Timer` switches the cycle collector off before the setup, so the setup switches it on again.
+    """
+    return Timer(statement, f"import gc; gc.enable(); {setup}", clock, names)
 
 
 def race(contenders: dict[str, Timer], rounds: int) -> Times:
-    """Runs every contender once in each round; the one that starts moves on by one place from round to round.
-
-    `Timer` switches the cycle collector off while it measures, for all alike. In between it runs, so that a
-    contender which leaves cycles behind does not slow the next one down.
-    """
+    """Runs every contender once in each round; the one that starts moves on by one place from round to round."""
     calls = {name: _calls_in_a_round(contender) for name, contender in contenders.items()}
     times: Times = {name: [] for name in contenders}
     names = list(contenders)
-    gc.collect()
-    gc.freeze()  # what exists now stays: the collections between the rounds look at the new objects only
+    gc.collect()  # what earlier races left is nobody's here
     for _ in range(rounds):
         for name in names:
-            gc.collect()
             times[name].append(contenders[name].timeit(calls[name]) / calls[name])
         names.append(names.pop(0))
-    gc.unfreeze()
     return times
 
 
@@ -73,3 +79,16 @@ def timed_row(benchmark: str, case: str, times: Times, mine: str, other: str, un
     added = median(a - b for a, b in pairs) * SCALE[unit]
     middle, others_middle = median(times[mine]) * SCALE[unit], median(times[other]) * SCALE[unit]
     return Row(benchmark, case, other, unit, middle, others_middle, added, median(ratios), (low, high), targets)
+
+
+def repeated_row(
+    benchmark: str, case: str, races: Sequence[Times], mine: str, other: str, unit: str, *targets: Target
+) -> Row:
+    """The race with the middle ratio of several. Its range is from the lowest ratio to the highest.
+
+    Rounds of one race share where their objects lie in memory, so they agree better with each other than two races do.
+    """
+    rows = [timed_row(benchmark, case, times, mine, other, unit, *targets) for times in races]
+    ratios = sorted(row.ratio for row in rows if row.ratio is not None)
+    middle = next(row for row in rows if row.ratio == ratios[len(ratios) // 2])
+    return replace(middle, spread=(ratios[0], ratios[-1]))

@@ -33,7 +33,8 @@ class Row:
         mine, theirs: one number for each: the median where there were rounds.
         added: how much more tinyburn's is: the median of the differences where there were rounds.
         ratio: tinyburn's over the other's: the median over the rounds.
-        spread: the quartiles of the ratio, so half of all rounds lie between them; None where there were no rounds.
+        spread: the range of the ratio: the quartiles over the rounds of a race, or the lowest and the highest of
+            several races; None where nothing was timed side by side.
         targets: empty where the project has set none.
     """
 
@@ -88,7 +89,7 @@ class Row:
 EXACT = ("B", "calls")
 """Units of what is counted, and the same in every run."""
 
-HEADER = ("benchmark", "case", "tinyburn", "against", "theirs", "ratio", "middle half", "added", "target", "verdict")
+HEADER = ("benchmark", "case", "tinyburn", "against", "theirs", "ratio", "range", "added", "target", "verdict")
 
 
 def exact_row(benchmark: str, case: str, mine: int, other: str, theirs: int, *targets: Target, unit: str = "B") -> Row:

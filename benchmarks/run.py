@@ -22,17 +22,20 @@ from importlib.metadata import version
 from pathlib import Path
 
 import checkpointing
+import graph
 import import_time
 import large_ops
 import peak_bytes
 import planning
 import small_ops
+import steps
 import torch
 import tracing
 import training_step
 import wgpu_matmul
 import wgpu_ops
 import xla_memory
+from heap import keep_heap
 from result import HEADER, Row
 
 from tinyburn.base.text import table
@@ -41,9 +44,11 @@ torch.set_num_threads(1)
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "training_step": training_step.run,
+    "steps": steps.run,
     "peak_bytes": peak_bytes.run,
     "small_ops": small_ops.run,
     "large_ops": large_ops.run,
+    "graph": graph.run,
     "import_time": import_time.run,
     "tracing": tracing.run,
     "checkpointing": checkpointing.run,
@@ -64,30 +69,33 @@ def read_arguments() -> argparse.Namespace:
     return arguments
 
 
-def describe_machine() -> dict[str, str]:
+def describe_machine(heap_is_kept: bool) -> dict[str, str]:
     libraries = ["numpy", "torch", "autograd", *(["jax"] if xla_memory.is_installed() else [])]
     versions = {name: version(name) for name in libraries}
-    return {"python": platform.python_version(), **versions, "machine": platform.machine(), "threads": "1"}
+    heap = "kept" if heap_is_kept else "as the system has it"
+    machine = {"machine": platform.machine(), "threads": "1", "heap": heap}
+    return {"python": platform.python_version(), **versions, **machine}
 
 
-def save(path: Path, rows: list[Row]) -> None:
-    document = {"made_with": describe_machine(), "rows": [{**asdict(row), "verdict": row.verdict} for row in rows]}
+def save(path: Path, rows: list[Row], made_with: dict[str, str]) -> None:
+    document = {"made_with": made_with, "rows": [{**asdict(row), "verdict": row.verdict} for row in rows]}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     arguments = read_arguments()
+    made_with = describe_machine(keep_heap())
     rows: list[Row] = []
     names = arguments.names or list(BENCHMARKS)
     for name in names:
         print(f"running {name} ...", file=sys.stderr)
         rows += BENCHMARKS[name]()
-    print(", ".join(f"{name} {text}" for name, text in describe_machine().items()))
+    print(", ".join(f"{name} {text}" for name, text in made_with.items()))
     print(table(HEADER, [row.cells() for row in rows]))
     if "peak_bytes" in names:
         print(xla_memory.note())
     if arguments.json:
-        save(arguments.json, rows)
+        save(arguments.json, rows, made_with)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""What one operation on a (16, 4) float32 tensor costs beyond NumPy's own call: the price of the checks and the graph.
+"""What one operation on a (16, 4) float32 tensor costs over NumPy's own call: the price of the checks and the graph.
 
-Under Autodiff the operands are tracked, so each call leaves a node with its rules and what they save.
+The targets are ratios, as microseconds are those of one machine. About the same price comes on top of each operation,
+so the ratio is largest where NumPy's own call is quickest. Under Autodiff the operands are tracked, so each call leaves
+a node with its rules and what they save.
 """
 
 from __future__ import annotations
@@ -22,6 +24,14 @@ OPS = {
     "matmul 16x8 8x4": ("x @ w", "x @ w"),
     "exp": ("a.exp()", "np.exp(a)"),
     "sum": ("a.sum()", "a.sum()"),
+}
+# name: (the target of NdArray, that of Autodiff)
+MOST = {
+    "add": (5.0, 9.0),
+    "mul": (5.0, 9.0),
+    "matmul 16x8 8x4": (2.0, 3.0),
+    "exp": (4.0, 8.0),
+    "sum": (3.0, 4.0),
 }
 SHAPES = {"a": (16, 4), "b": (16, 4), "x": (16, 8), "w": (8, 4)}
 
@@ -51,6 +61,6 @@ def run() -> list[Row]:
             "NumPy": timer(numpys, arrays),
         }
         times = race(contenders, ROUNDS)
-        for mine, limit in (("NdArray", 3.0), ("Autodiff", 5.0)):
-            rows.append(timed_row("small_ops", f"{name}, {mine}", times, mine, "NumPy", "us", Target("added", limit)))
+        for mine, limit in zip(("NdArray", "Autodiff"), MOST[name], strict=True):
+            rows.append(timed_row("small_ops", f"{name}, {mine}", times, mine, "NumPy", "us", Target("ratio", limit)))
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 from collections.abc import Callable
@@ -16,8 +17,10 @@ def profiled_peak(job: Callable[[], None]) -> int:
     The job makes all its tensors and lets them go. Raises RuntimeError if the events do not end with nothing alive.
     """
     job()  # the first call sets up what stays alive for the whole process
+    gc.collect()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         job()
+        gc.collect()  # an optimizer and its hooks refer to each other, and hold the parameters
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.json"
         profile.export_chrome_trace(str(trace))

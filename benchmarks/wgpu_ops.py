@@ -25,7 +25,7 @@ from timeit import Timer
 from typing import Any
 
 import numpy as np
-from race import Times, race, timed_row
+from race import Times, race, timed_row, timer
 from result import Row
 
 from tinyburn import Autodiff, Tensor, Wgpu
@@ -35,7 +35,7 @@ BATCH = 200
 PAGES = (1, 4, 16, 64)
 
 
-def timer(call: Callable[[], Any], device: Any, repeat: int = 1) -> Timer:
+def on_device(call: Callable[[], Any], device: Any, repeat: int = 1) -> Timer:
     """``repeat`` calls, and then the wait until the device has done them."""
 
     def calls() -> None:
@@ -43,11 +43,11 @@ def timer(call: Callable[[], Any], device: Any, repeat: int = 1) -> Timer:
             call()
         device.sync()
 
-    return Timer(calls, timer=perf_counter)
+    return timer(calls, clock=perf_counter)
 
 
 def by_hand(call: Callable[[], Any], repeat: int = 1) -> Timer:
-    return Timer(lambda: [call() for _ in range(repeat)], timer=perf_counter)
+    return timer(lambda: [call() for _ in range(repeat)], clock=perf_counter)
 
 
 def large_pairs(device: Any) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
@@ -68,7 +68,7 @@ def run_large(device: Any) -> list[Row]:
     rows = []
     for name, (ours, numpys) in large_pairs(device).items():
         np.testing.assert_allclose(ours().to_numpy(), numpys(), rtol=1e-4, atol=0.1)
-        times = race({"Wgpu": timer(ours, device), "NumPy": by_hand(numpys)}, 21)
+        times = race({"Wgpu": on_device(ours, device), "NumPy": by_hand(numpys)}, 21)
         rows.append(timed_row("wgpu_ops", name, times, "Wgpu", "NumPy", "ms"))
     return rows
 
@@ -77,7 +77,7 @@ def run_tiny(device: Any) -> list[Row]:
     """One addition of (16, 4), as one of many: the device never waits for the next command."""
     a = np.ones((16, 4), "float32")
     x = Tensor.ones((16, 4), device)
-    times = race({"Wgpu": timer(lambda: x + x, device, BATCH), "NumPy": by_hand(lambda: np.add(a, a), BATCH)}, 21)
+    times = race({"Wgpu": on_device(lambda: x + x, device, BATCH), "NumPy": by_hand(lambda: np.add(a, a), BATCH)}, 21)
     each = {name: [seconds / BATCH for seconds in rounds] for name, rounds in times.items()}
     return [timed_row("wgpu_ops", "add, 16x4", each, "Wgpu", "NumPy", "us")]
 
@@ -97,7 +97,7 @@ def run_pages() -> list[Row]:
 
         return step
 
-    times: Times = race({f"{page}": timer(step_with(page), device, BATCH) for page in PAGES}, 11)
+    times: Times = race({f"{page}": on_device(step_with(page), device, BATCH) for page in PAGES}, 11)
     each = {name: [seconds / BATCH for seconds in rounds] for name, rounds in times.items()}
     return [
         timed_row("wgpu_ops", f"step, {page} commands a submit", each, f"{page}", f"{PAGES[0]}", "us")
