@@ -14,8 +14,9 @@ from tinyburn.base.shape import Shape, reduced_count, reduced_shape
 
 from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds, quiet, rowmajor
 from .device import Device, MemoryUsage, check_count, check_only_device
+from .fused import FUSED
 from .interface import Dims, Number, Operand
-from .operations import called
+from .operations import OPERATIONS, called
 
 NumPyArray = np.ndarray[Any, Any]
 
@@ -95,6 +96,62 @@ class CpuDevice(Device["NdArray"]):
         return MemoryUsage(bytes_padding=0)
 
 
+def _bounded(ufunc: Any, is_lower: bool) -> Any:
+    """The larger or the smaller of two. NumPy's own way takes four times as long as `np.clip` where one is a number."""
+
+    def compute(a: Operand, b: Operand) -> NumPyArray:
+        array, number = (a, b) if type(a) is np.ndarray else (b, a)
+        result: NumPyArray
+        if type(number) is np.ndarray or array.size < _MANY or array.dtype.kind != "f":
+            result = ufunc(a, b)
+        else:
+            result = _clip(array, number, math.inf) if is_lower else _clip(array, -math.inf, number)
+        return result
+
+    return compute
+
+
+@quiet
+def _clip(a: NumPyArray, low: Number, high: Number) -> NumPyArray:
+    """Each element moved into ``[low, high]``. For few elements, NumPy's way to its own clip is too long."""
+    out = np.empty(a.shape, a.dtype)
+    if a.size < _MANY:
+        np.maximum(a, low, out=out)
+        np.minimum(out, high, out=out)
+    else:
+        np.clip(a, low, high, out=out)
+    return out
+
+
+_MANY = 4096
+"""From so many elements on, the time for a call of `np.clip` no longer matters."""
+
+
+@quiet
+def _whole_power(a: NumPyArray, exponent: int) -> NumPyArray:
+    """By squares: after the first 1, each binary digit of the exponent is a square, and each 1 a product as well.
+
+    A negative one starts from ``1 / a``: the power of a large number is inf where its inverse is not yet 0.
+    """
+    digits = bin(abs(exponent))[3:]
+    if exponent < 0:
+        out = np.divide(1, a, order="C")
+        return np.multiply(out, out, out=out) if digits else out
+    if not digits:
+        return a.copy()
+    out = np.multiply(a, a, order="C")
+    for at, digit in enumerate(digits):
+        if at:
+            np.multiply(out, out, out=out)
+        if digit == "1":
+            np.multiply(out, a, out=out)
+    return out
+
+
+_WHOLE_POWERS = (-2, -1, 1, 3, 4, 5, 6)
+"""As a product each of these is within 4 units in the last place."""
+
+
 class NdArray(ArrayNamespace):
     """A primitive is a NumPy array that nobody else can reach, so nobody can change it.
 
@@ -105,7 +162,9 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def _elementwise(cls, name: str) -> Any:
-        return rowmajor(getattr(np, STANDARD.get(name, name)))
+        if name in ("maximum", "minimum"):
+            return _bounded(rowmajor(getattr(np, name)), name == "maximum")
+        return FUSED[name] if name in FUSED else rowmajor(getattr(np, STANDARD.get(name, name)))
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
@@ -154,11 +213,39 @@ class NdArray(ArrayNamespace):
 
     @staticmethod
     @quiet
-    def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
-        result = np.sign(out, order="C")  # a product with the sign is faster than a mask
-        result *= a
-        result += 0.0  # -0.0 + 0.0 is 0.0, which prints better
-        return _zero_where(result, out, a)
+    def add_scaled(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
+        if a.shape != b.shape or a.dtype.itemsize == 2:
+            out = FUSED["add_scaled"](a, b, scale)
+            return out
+        out: NumPyArray = np.multiply(b, scale, order="C")
+        out += a
+        return out
+
+    @classmethod
+    def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
+        """A small whole power is a product: the general one takes a hundred times as long for a negative number."""
+        if exponent == 2:
+            square: NumPyArray = cls.mul(a, a)
+            return square
+        is_float = a.dtype.kind == "f"
+        if exponent in _WHOLE_POWERS and (exponent > 0 or is_float):
+            return _whole_power(a, int(exponent))
+        power: NumPyArray = cls.sqrt(a) if exponent == 0.5 and is_float else cls.powf(a, exponent)
+        return power
+
+    @staticmethod
+    @quiet
+    def linear(a: NumPyArray, weight: NumPyArray, bias: NumPyArray) -> NumPyArray:
+        """One product over all rows, and the bias added to it where it lies."""
+        if a.flags.c_contiguous and weight.flags.forc:
+            *rows, features = a.shape
+            out = np.empty((*rows, weight.shape[1]), a.dtype)
+            count = math.prod(rows)
+            np.dot(a.reshape(count, features), weight, out.reshape(count, weight.shape[1]))
+        else:
+            out = np.matmul(a, weight)
+        out += bias
+        return out
 
     @staticmethod
     @quiet
@@ -181,12 +268,18 @@ class NdArray(ArrayNamespace):
 
     # One operand
 
-    round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
+    clamp: Any = staticmethod(called("NdArray.clamp", _clip))
 
     @staticmethod
-    def erf(a: NumPyArray) -> NumPyArray:
-        """Element by element: NumPy has no erf, and Python's is exact."""
-        return np.fromiter((math.erf(x) for x in a.flat), a.dtype, a.size).reshape(a.shape)
+    @quiet
+    def leaky_relu(a: NumPyArray, slope: Number) -> NumPyArray:
+        if not 0 < slope <= 1:
+            return FUSED["leaky_relu"](a, slope)
+        out: NumPyArray = np.multiply(a, slope, order="C")
+        np.maximum(a, out, out=out)
+        return out
+
+    round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
 
     @staticmethod
     @quiet
@@ -236,7 +329,7 @@ class NdArray(ArrayNamespace):
     def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
         if a.size == 1:  # the same as below, in a tenth of the time
             return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
-        return np.broadcast_to(a, shape)
+        return a if a.shape == shape else np.broadcast_to(a, shape)  # which can only be read
 
     @staticmethod
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
@@ -259,6 +352,11 @@ class NdArray(ArrayNamespace):
 
     # About primitives
 
+    @classmethod
+    def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
+        result: NumPyArray = _add_into(target, *arguments) if name == "add" else FUSED[name](*arguments, out=target)
+        return result
+
     @staticmethod
     def shares_buffer(a: NumPyArray, b: NumPyArray) -> bool:
         return (a if a.base is None else a.base) is (b if b.base is None else b.base)
@@ -266,6 +364,17 @@ class NdArray(ArrayNamespace):
     @staticmethod
     def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
         return (int(a.min()), int(a.max())) if a.size else None
+
+
+for _name in FUSED:
+    if OPERATIONS[_name].fused and _name not in vars(NdArray):
+        setattr(NdArray, _name, staticmethod(FUSED[_name]))
+
+
+@quiet
+def _add_into(target: NumPyArray, a: Operand, b: Operand) -> NumPyArray:
+    np.add(a, b, out=target)
+    return target
 
 
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
@@ -281,13 +390,12 @@ def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
     )
 
 
-def _zero_where(product: NumPyArray, *factors: NumPyArray) -> NumPyArray:
+def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
     """A product that is 0 wherever a factor is, also against inf or NaN. One fast pass tells if there is a NaN."""
     flat = product.reshape(-1)
     squares = flat.dot(flat)
     if squares != squares:  # only NaN is not itself
-        for factor in factors:
-            np.copyto(product, 0, where=factor == 0)
+        np.copyto(product, 0, where=np.isnan(product) & (factor == 0))
     return product
 
 
