@@ -65,8 +65,8 @@ class ArrayNamespace(Backend):
 
     @classmethod
     def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
-        """An operation, written into a row-major array of the shape and dtype of its result."""
-        raise NotImplementedError
+        """An operation, written into a row-major array of the shape and dtype of its result, if the library can."""
+        return getattr(cls, name)(*arguments)
 
     # Layout
 

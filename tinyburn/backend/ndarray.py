@@ -215,8 +215,7 @@ class NdArray(ArrayNamespace):
     @quiet
     def add_scaled(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
         if a.shape != b.shape or a.dtype.itemsize == 2:
-            out = FUSED["add_scaled"](a, b, scale)
-            return out
+            return FUSED["add_scaled"](a, b, scale)
         out: NumPyArray = np.multiply(b, scale, order="C")
         out += a
         return out
@@ -225,12 +224,11 @@ class NdArray(ArrayNamespace):
     def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
         """A small whole power is a product: the general one takes a hundred times as long for a negative number."""
         if exponent == 2:
-            square: NumPyArray = cls.mul(a, a)
-            return square
-        is_float = a.dtype.kind == "f"
-        if exponent in _WHOLE_POWERS and (exponent > 0 or is_float):
-            return _whole_power(a, int(exponent))
-        power: NumPyArray = cls.sqrt(a) if exponent == 0.5 and is_float else cls.powf(a, exponent)
+            power: NumPyArray = cls.mul(a, a)
+        elif exponent in _WHOLE_POWERS and (exponent > 0 or a.dtype.kind == "f"):
+            power = _whole_power(a, int(exponent))
+        else:
+            power = cls.sqrt(a) if exponent == 0.5 and a.dtype.kind == "f" else cls.powf(a, exponent)
         return power
 
     @staticmethod
