@@ -79,6 +79,24 @@ def _softmax(a: Values, dim: int) -> Values:
     return np.asarray(weights / weights.sum(axis=dim, keepdims=True))
 
 
+def _share_below(a: Values) -> Values:
+    return np.asarray((1 + np.vectorize(math.erf, otypes=[float])(a / math.sqrt(2))) / 2)
+
+
+def _silu_slope(b: Values) -> Values:
+    s = 1 / (1 + np.exp(-b))
+    return np.asarray(s * (1 + b * (1 - s)))
+
+
+def _gelu_slope(b: Values) -> Values:
+    return np.asarray(_share_below(b) + b * np.exp(-b * b / 2) / math.sqrt(2 * math.pi))
+
+
+def _no_nan(a: Any, slope: Any) -> Values:
+    """A gradient times a slope, but 0 where it is 0."""
+    return np.asarray(np.where(a == 0, 0, a * slope))
+
+
 def _full(function: Callable[..., Any]) -> Callable[[Values], Values]:
     return lambda a: np.reshape(function(a), (1,))
 
@@ -118,6 +136,15 @@ _UNARY: dict[str, Any] = {
     "relu": lambda a: np.maximum(a, 0),
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
     "softplus": lambda a: np.logaddexp(a, 0),
+    "silu": lambda a: a / (1 + np.exp(-a)),
+    "gelu": lambda a: a * _share_below(a),
+}
+_BACKWARD: dict[str, Any] = {
+    "tanh_backward": lambda a, out: _no_nan(a, 1 - out * out),
+    "sigmoid_backward": lambda a, out: _no_nan(a, out * (1 - out)),
+    "silu_backward": lambda a, b: _no_nan(a, _silu_slope(b)),
+    "gelu_backward": lambda a, b: _no_nan(a, _gelu_slope(b)),
+    "softplus_backward": lambda a, b: _no_nan(a, 1 / (1 + np.exp(-b))),
 }
 _REDUCTIONS: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
 
@@ -150,13 +177,53 @@ def _truth_rows() -> list[Row]:
 
 def _unary_rows() -> list[Row]:
     rows = [Row(name, (X,), function) for name, function in _UNARY.items()]
-    rows += [Row(name, (EMPTY,), function, "empty") for name, function in _UNARY.items() if name != "erf"]
+    rows += [Row(name, (EMPTY,), function, "empty") for name, function in _UNARY.items()]
     rows += [Row(name, (SPECIAL,), function, "special") for name, function in _UNARY.items()]
     rows += [Row(name, (INTS,), _UNARY[name], "int") for name in ("neg", "abs", "sign")]
     for name, function in {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}.items():
         rows += [Row(name, (POSITIVE,), function), Row(name, (SPECIAL,), function, "special")]
     halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])
     return [*rows, Row("round", (halves,), np.round, "half-to-even"), Row("bool_not", (MASK,), np.logical_not)]
+
+
+def _fused_rows() -> list[Row]:
+    rows = []
+    for name, function in _BACKWARD.items():
+        rows += [Row(name, (X, Y), function), Row(name, (ROW, COLUMN), function, "broadcast")]
+        rows += [Row(name, (SPECIAL, OTHER), function, "special"), Row(name, (OTHER, SPECIAL), function, "special-too")]
+        rows.append(Row(name, (EMPTY, np.ones((1, 3))), function, "empty"))
+    within = lambda a, b, low, high: np.where((b < low) | (b > high), 0, a)  # noqa: E731
+    rows += [
+        Row("clamp_backward", (X, WHOLE, -1.0, 1.0), within, "at-its-bounds"),
+        Row("clamp_backward", (SPECIAL, OTHER, 0.0, 2.0), within, "special"),
+        Row("clamp_backward", (ROW, COLUMN, 1.0, math.inf), within, "broadcast"),
+        Row("clamp_backward", (EMPTY, EMPTY, 0.0, 1.0), within, "empty"),
+    ]
+    bent = lambda a, b, slope: np.where(b < 0, a * slope, a)  # noqa: E731
+    for slope in (0.01, 1.0, 0.0, -0.5, 2.0):
+        leaky = lambda a, slope: bent(a, a, slope)  # noqa: E731
+        singles = ((X, ""), (SPECIAL, "special"), (EMPTY, "empty"))
+        rows += [Row("leaky_relu", (a, slope), leaky, f"{slope}-{note}") for a, note in singles]
+        pairs = ((X, Y, ""), (SPECIAL, OTHER, "special"), (ROW, COLUMN, "broadcast"))
+        rows += [Row("leaky_relu_backward", (a, b, slope), bent, f"{slope}-{note}") for a, b, note in pairs]
+    return rows + _linear_rows()
+
+
+def _linear_rows() -> list[Row]:
+    weight, bias = Y[0].T[:, :2].copy(), ROW[0, 0, :2].copy()
+    linear = lambda a, w, b: a @ w + b  # noqa: E731
+    scaled = lambda a, b, scale: a + b * scale  # noqa: E731
+    return [
+        Row("linear", (X[0], weight, bias), linear),
+        Row("linear", (X, weight, bias), linear, "rank3"),
+        Row("linear", (X[np.newaxis], weight, bias), linear, "rank4"),
+        Row("linear", (np.ones((2, 0)), np.ones((0, 3)), np.ones(3)), linear, "empty-inner"),
+        Row("linear", (EMPTY, np.ones((3, 2)), np.ones(2)), linear, "empty-batch"),
+        Row("add_scaled", (X, Y, -0.5), scaled),
+        Row("add_scaled", (ROW, COLUMN, 2.0), scaled, "broadcast"),
+        Row("add_scaled", (SPECIAL, OTHER, 0.0), scaled, "special"),
+        Row("add_scaled", (EMPTY, EMPTY, 2.0), scaled, "empty"),
+    ]
 
 
 def _reduction_rows() -> list[Row]:
@@ -207,7 +274,10 @@ def _other_rows() -> list[Row]:
         Row("powf", (POSITIVE, Y), np.power),
         Row("powf", (np.array([0.0, 0.0, -2.0, 2.0]), np.array([0.0, 2.0, 3.0, -1.0])), np.power, "corners"),
         Row("powf", (2.0, Y), np.power, "number-left"),
-        *[Row("powf_scalar", (X, p), np.power, f"{p:g}") for p in (0.0, 1.0, 2.0, 3.0, -1.0)],
+        *[Row("powf_scalar", (X, p), np.power, f"{p:g}") for p in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -1.0, -2.0)],
+        *[Row("powf_scalar", (SPECIAL, p), np.power, f"{p:g}-special") for p in (0.0, 1.0, 2.0, 3.0, -1.0, -2.0)],
+        Row("powf_scalar", (POSITIVE, 0.5), np.power, "0.5"),
+        Row("powf_scalar", (INTS, 1), np.power, "int-1"),
         Row("powf_scalar", (POSITIVE, 1.5), np.power, "1.5"),
         Row("powf_scalar", (INTS, 3), np.power, "int"),
         Row("clamp_min", (X, -0.5), np.maximum),
@@ -217,6 +287,8 @@ def _other_rows() -> list[Row]:
         Row("clamp_max", (SPECIAL, 0.0), np.minimum, "special"),
         Row("clamp_max", (INTS, 4), np.minimum, "int"),
         Row("clamp", (X, -0.5, 0.75), np.clip),
+        Row("clamp", (SPECIAL, -0.5, 0.75), np.clip, "special"),
+        Row("clamp", (EMPTY, -0.5, 0.75), np.clip, "empty"),
         Row("clamp", (INTS, -1, 4), np.clip, "int"),
         Row("multiply_no_nan", (SPECIAL, OTHER), lambda a, b: np.where(a == 0, 0, a * b)),
         Row("multiply_no_nan", (SPECIAL, math.inf), lambda a, b: np.where(a == 0, 0, a * b), "number"),
@@ -307,5 +379,13 @@ def _cat_rows() -> list[Row]:
     return rows
 
 
-ROWS = [*_binary_rows(), *_truth_rows(), *_unary_rows(), *_reduction_rows(), *_other_rows(), *_movement_rows()]
+ROWS = [
+    *_binary_rows(),
+    *_truth_rows(),
+    *_unary_rows(),
+    *_fused_rows(),
+    *_reduction_rows(),
+    *_other_rows(),
+    *_movement_rows(),
+]
 FLOAT_ROWS = [row for row in ROWS if any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in row.args)]

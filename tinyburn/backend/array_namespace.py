@@ -65,8 +65,8 @@ class ArrayNamespace(Backend):
 
     @classmethod
     def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
-        """An operation, written into a row-major array of the shape and dtype of its result."""
-        raise NotImplementedError
+        """An operation, written into a row-major array of the shape and dtype of its result, if the library can."""
+        return getattr(cls, name)(*arguments)
 
     # Layout
 
@@ -198,6 +198,14 @@ def _ignoring_errors() -> tuple[ContextVar[Any], Any]:
 # is looked up once, in an empty context, where it is the only one, and each operation sets it and sets it back.
 _ERRORS, _IGNORED = Context().run(_ignoring_errors)
 _ignore, _restore = _ERRORS.set, _ERRORS.reset
+
+
+def ignore_errors() -> Any:
+    """From here on NumPy does not warn, until what this returns is given to `restore_errors`."""
+    return _ignore(_IGNORED)
+
+
+restore_errors = _restore
 
 
 def quiet(function: Callable[..., Array]) -> Any:

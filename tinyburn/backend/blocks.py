@@ -23,16 +23,19 @@ import numpy as np
 
 from tinyburn.base.shape import Shape
 
-from .array_namespace import quiet
+from .array_namespace import ignore_errors, restore_errors
 from .operations import broadcast
 
 NumPyArray: TypeAlias = np.ndarray[Any, Any]
 Kernel: TypeAlias = Callable[..., None]
 
-BLOCK_BYTES = 65_536
-"""Of one tensor in a block. A few blocks have to fit into the second cache of a processor, mostly 512 kB or more; with
-half the size, the time that Python takes for each call shows. And a dot product of two such blocks is not yet worth a
-second thread to OpenBLAS, which would take longer to wake up than the product takes."""
+BLOCK_BYTES = 131_072
+"""Of one tensor in a block of float32. A few blocks have to fit into the second cache of a processor, often 1 MB; with
+half the size, the time that Python takes for each call shows."""
+_FEW = 8192
+"""The elements of a block of any other dtype: OpenBLAS hands a dot product of more than 10 000 float64 to several
+threads, which take longer to wake up than the product takes."""
+_MANY = BLOCK_BYTES // 4
 _ARRAYS = 4
 _MOST_VIEWS = 100
 
@@ -45,17 +48,19 @@ class Scratch:
 
     Attributes:
         x, y, z, w: numbers.
+        flat: ``x`` as one line.
         bits: the memory of ``w`` as whole numbers, for the bits of others.
         truth, other: truth values.
         zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
     """
 
-    __slots__ = ("bits", "dtype", "one", "other", "truth", "w", "x", "y", "z", "zero")
+    __slots__ = ("bits", "dtype", "flat", "one", "other", "truth", "w", "x", "y", "z", "zero")
 
     def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
         size = int(np.prod(shape))
         arrays = [np.frombuffer(memory, dtype, size, at * BLOCK_BYTES).reshape(shape) for at in range(_ARRAYS)]
         self.x, self.y, self.z, self.w = arrays
+        self.flat = self.x.reshape(-1)
         self.bits = self.w.view(f"int{8 * dtype.itemsize}")
         truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
         self.truth, self.other = truths
@@ -97,39 +102,39 @@ _memory = _Memory()
 def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     """A kernel as an operation: a function of ``count`` tensors and of numbers, whose result is a new row-major array.
 
-    A number may stand for any tensor but one. With ``out``, the result is written there: a row-major array of the
-    shape and dtype of the result, which may be one of the tensors, or share memory with one.
+    There are at most two tensors, and a number may stand for one. With ``out``, the result is written there: a
+    row-major array of the shape and dtype of the result, which may be one of the tensors, or share memory with one.
     """
 
-    @quiet
-    def compute(arguments: tuple[Any, ...], out: NumPyArray | None) -> NumPyArray:
-        tensors = arguments[:count]
+    def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
         if out is None:
-            out = _new(tensors)
+            out = _new(arguments[:count])
         else:
-            arguments = (*[_apart(tensor, out) for tensor in tensors], *arguments[count:])
+            arguments = (*[_apart(tensor, out) for tensor in arguments[:count]], *arguments[count:])
         dtype = out.dtype
-        if out.nbytes <= BLOCK_BYTES and dtype is not _HALF:
-            kernel(_memory.scratch(out.shape, dtype), out, *arguments)
-        elif dtype is not _HALF and all([_is_flat(tensor, out) for tensor in tensors]):
-            _by_slices(kernel, out, arguments)
-        else:
-            _by_iterator(kernel, out, arguments[:count], arguments[count:])
+        is_one_block = out.size <= (_MANY if dtype is _SINGLE else _FEW) and dtype is not _HALF
+        token = ignore_errors()
+        try:
+            if is_one_block:
+                kernel(_memory.scratch(out.shape, dtype), out, *arguments)
+            elif dtype is not _HALF and all(_is_flat(tensor, out) for tensor in arguments[:count]):
+                _by_slices(kernel, out, arguments)
+            else:
+                _by_iterator(kernel, out, arguments[:count], arguments[count:])
+        finally:
+            restore_errors(token)
         return out
 
-    return lambda *arguments, out=None: compute(arguments, out)  # type: ignore[no-any-return]
+    return compute
 
 
 def _new(tensors: tuple[Any, ...]) -> NumPyArray:
     """The array of the result."""
-    first = tensors[0]
-    if len(tensors) == 1:
+    first, last = tensors[0], tensors[-1]
+    if type(first) is type(last) and first.shape == last.shape:
         return np.empty(first.shape, first.dtype)
-    second = tensors[1]
-    if type(first) is not np.ndarray:
-        return np.empty(second.shape, second.dtype)
-    shape = first.shape if type(second) is not np.ndarray or second.shape == first.shape else broadcast(*tensors)
-    return np.empty(shape, first.dtype)
+    dtype = (first if type(first) is np.ndarray else last).dtype
+    return np.empty(broadcast(*tensors), dtype)
 
 
 def _apart(tensor: Any, out: NumPyArray) -> Any:
@@ -149,13 +154,13 @@ def _is_flat(tensor: Any, out: NumPyArray) -> bool:
 
 def _by_slices(kernel: Kernel, out: NumPyArray, arguments: tuple[Any, ...]) -> None:
     """Where everything is row-major, a block is a slice."""
-    dtype, flat_out = out.dtype, out.reshape(-1)
-    flat = [x.reshape(-1) if type(x) is np.ndarray else x for x in arguments]
-    step = BLOCK_BYTES // dtype.itemsize
-    for start in range(0, out.size, step):
-        block = slice(start, start + step)
-        part = flat_out[block]
-        kernel(_memory.scratch(part.shape, dtype), part, *[x[block] if type(x) is np.ndarray else x for x in flat])
+    step, size = _MANY if out.dtype is _SINGLE else _FEW, out.size
+    flat = [x.reshape(-1) if type(x) is np.ndarray else x for x in (out, *arguments)]
+    scratch = _memory.scratch((step,), out.dtype)
+    for start in range(0, size, step):
+        if start + step > size:
+            scratch = _memory.scratch((size - start,), out.dtype)
+        kernel(scratch, *[x[start : start + step] if type(x) is np.ndarray else x for x in flat])
 
 
 def _by_iterator(kernel: Kernel, out: NumPyArray, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
@@ -167,14 +172,15 @@ def _by_iterator(kernel: Kernel, out: NumPyArray, tensors: tuple[Any, ...], numb
     dtype = _SINGLE if out.dtype is _HALF else out.dtype
     if out.dtype is _HALF:
         numbers = tuple([float(_HALF.type(x)) for x in numbers])
-    iterator: Any = np.nditer(
+    new_iterator: Any = np.nditer  # its types do not know a list of operands with a dtype for each
+    iterator = new_iterator(
         [*[np.asarray(x, out.dtype) for x in tensors], out],
         flags=["external_loop", "buffered", "zerosize_ok"],
         op_flags=[*[["readonly"]] * len(tensors), ["writeonly"]],
         op_dtypes=[dtype] * (len(tensors) + 1),
         order="C",
         casting="same_kind",
-        buffersize=BLOCK_BYTES // dtype.itemsize,
+        buffersize=_FEW,
     )
     with iterator:
         for *parts, part in iterator:

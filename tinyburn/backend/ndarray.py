@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar
@@ -14,15 +15,13 @@ from tinyburn.base.shape import Shape, num_elements, reduced_count, reduced_shap
 
 from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds, quiet, rowmajor
 from .device import Device, MemoryUsage, check_count, check_only_device
-from .fused import FUSED, whole_power
+from .fused import FUSED
 from .interface import Dims, Number, Operand, picked
 from .operations import OPERATIONS, called
 
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT32 = NUMPY_DTYPES[DType.FLOAT32]
-_WHOLE_POWERS = (-2, -1, 1, 3, 4, 5, 6)
-"""Those are within 2 or 3 roundings as a product."""
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
@@ -98,9 +97,60 @@ class CpuDevice(Device["NdArray"]):
         return MemoryUsage(bytes_padding=0)
 
 
-def _of_two(of_arrays: Any, with_number: Any) -> Any:
-    """NumPy's own way for two arrays, and another one for an array and a number."""
-    return lambda a, b: of_arrays(a, b) if type(a) is type(b) else with_number(a, b)
+def _bounded(ufunc: Any, is_lower: bool) -> Any:
+    """The larger or the smaller of two. NumPy's own way takes four times as long as `np.clip` where one is a number."""
+
+    def compute(a: Operand, b: Operand) -> NumPyArray:
+        array, number = (a, b) if type(a) is np.ndarray else (b, a)
+        result: NumPyArray
+        if type(number) is np.ndarray or array.size < _MANY or array.dtype.kind != "f":
+            result = ufunc(a, b)
+        else:
+            result = _clip(array, number, math.inf) if is_lower else _clip(array, -math.inf, number)
+        return result
+
+    return compute
+
+
+@quiet
+def _clip(a: NumPyArray, low: Number, high: Number) -> NumPyArray:
+    """Each element moved into ``[low, high]``. For few elements, NumPy's way to its own clip is too long."""
+    out = np.empty(a.shape, a.dtype)
+    if a.size < _MANY:
+        np.maximum(a, low, out=out)
+        np.minimum(out, high, out=out)
+    else:
+        np.clip(a, low, high, out=out)
+    return out
+
+
+_MANY = 4096
+"""From so many elements on, the time for a call of `np.clip` no longer matters."""
+
+
+@quiet
+def _whole_power(a: NumPyArray, exponent: int) -> NumPyArray:
+    """By squares: after the first 1, each binary digit of the exponent is a square, and each 1 a product as well.
+
+    A negative one starts from ``1 / a``: the power of a large number is inf where its inverse is not yet 0.
+    """
+    digits = bin(abs(exponent))[3:]
+    if exponent < 0:
+        out = np.divide(1, a, order="C")
+        return np.multiply(out, out, out=out) if digits else out
+    if not digits:
+        return a.copy()
+    out = np.multiply(a, a, order="C")
+    for at, digit in enumerate(digits):
+        if at:
+            np.multiply(out, out, out=out)
+        if digit == "1":
+            np.multiply(out, a, out=out)
+    return out
+
+
+_WHOLE_POWERS = (-2, -1, 1, 3, 4, 5, 6)
+"""As a product each of these is within 4 units in the last place."""
 
 
 class NdArray(ArrayNamespace):
@@ -114,7 +164,7 @@ class NdArray(ArrayNamespace):
     @classmethod
     def _elementwise(cls, name: str) -> Any:
         if name in ("maximum", "minimum"):
-            return _of_two(rowmajor(getattr(np, name)), FUSED[name])
+            return _bounded(rowmajor(getattr(np, name)), name == "maximum")
         return FUSED[name] if name in FUSED else rowmajor(getattr(np, STANDARD.get(name, name)))
 
     @classmethod
@@ -150,18 +200,36 @@ class NdArray(ArrayNamespace):
 
     # Two operands
 
+    @staticmethod
+    @quiet
+    def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
+        return _zero_where(np.multiply(a, b, order="C"), a)
+
+    @staticmethod
+    @quiet
+    def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
+        out = np.multiply(a, b, order="C")
+        out *= scale
+        return _zero_where(out, a)
+
+    @staticmethod
+    @quiet
+    def add_scaled(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
+        if a.shape != b.shape or a.dtype.itemsize == 2:
+            return FUSED["add_scaled"](a, b, scale)
+        out: NumPyArray = np.multiply(b, scale, order="C")
+        out += a
+        return out
+
     @classmethod
     def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
         """A small whole power is a product: the general one takes a hundred times as long for a negative number."""
         if exponent == 2:
-            square: NumPyArray = cls.mul(a, a)
-            return square
-        if exponent == 0.5 and a.dtype.kind == "f":
-            root: NumPyArray = cls.sqrt(a)
-            return root
-        if exponent in _WHOLE_POWERS and (exponent > 0 or a.dtype.kind == "f"):
-            return whole_power(a, int(exponent))
-        power: NumPyArray = cls.powf(a, exponent)
+            power: NumPyArray = cls.mul(a, a)
+        elif exponent in _WHOLE_POWERS and (exponent > 0 or a.dtype.kind == "f"):
+            power = _whole_power(a, int(exponent))
+        else:
+            power = cls.sqrt(a) if exponent == 0.5 and a.dtype.kind == "f" else cls.powf(a, exponent)
         return power
 
     @staticmethod
@@ -169,8 +237,10 @@ class NdArray(ArrayNamespace):
     def linear(a: NumPyArray, weight: NumPyArray, bias: NumPyArray) -> NumPyArray:
         """One product over all rows, and the bias added to it where it lies."""
         if a.flags.c_contiguous and weight.flags.forc:
-            out = np.empty((*a.shape[:-1], weight.shape[1]), a.dtype)
-            np.dot(a.reshape(-1, a.shape[-1]), weight, out.reshape(-1, weight.shape[1]))
+            *rows, features = a.shape
+            out = np.empty((*rows, weight.shape[1]), a.dtype)
+            count = math.prod(rows)
+            np.dot(a.reshape(count, features), weight, out.reshape(count, weight.shape[1]))
         else:
             out = np.matmul(a, weight)
         out += bias
@@ -198,6 +268,17 @@ class NdArray(ArrayNamespace):
         return out
 
     # One operand
+
+    clamp: Any = staticmethod(called("NdArray.clamp", _clip))
+
+    @staticmethod
+    @quiet
+    def leaky_relu(a: NumPyArray, slope: Number) -> NumPyArray:
+        if not 0 < slope <= 1:
+            return FUSED["leaky_relu"](a, slope)
+        out: NumPyArray = np.multiply(a, slope, order="C")
+        np.maximum(a, out, out=out)
+        return out
 
     round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
 
@@ -302,9 +383,8 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
-        if name == "add":
-            return _add_into(target, *arguments)
-        return FUSED[name](*arguments, out=target)
+        result: NumPyArray = _add_into(target, *arguments) if name == "add" else FUSED[name](*arguments, out=target)
+        return result
 
     @staticmethod
     def shares_buffer(a: NumPyArray, b: NumPyArray) -> bool:
@@ -316,13 +396,14 @@ class NdArray(ArrayNamespace):
 
 
 for _name in FUSED:
-    if OPERATIONS[_name].fused:
+    if OPERATIONS[_name].fused and _name not in vars(NdArray):
         setattr(NdArray, _name, staticmethod(FUSED[_name]))
 
 
 @quiet
 def _add_into(target: NumPyArray, a: Operand, b: Operand) -> NumPyArray:
-    return np.add(a, b, out=target)
+    np.add(a, b, out=target)
+    return target
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
@@ -377,6 +458,15 @@ def _rows_by_matrix(a: NumPyArray, matrix: NumPyArray) -> NumPyArray:
     rows = num_elements(a.shape[:-1])
     a.reshape(rows, a.shape[-1]).dot(matrix, out.reshape(rows, out.shape[-1]))
     return out
+
+
+def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
+    """A product that is 0 wherever a factor is, also against inf or NaN. One fast pass tells if there is a NaN."""
+    flat = product.reshape(-1)
+    squares = flat.dot(flat)
+    if squares != squares:  # only NaN is not itself
+        np.copyto(product, 0, where=np.isnan(product) & (factor == 0))
+    return product
 
 
 def _draw(generator: Any, shape: Shape, distribution: AnyDistribution, dtype: DType) -> NumPyArray:

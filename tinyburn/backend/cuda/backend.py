@@ -6,13 +6,15 @@ Only `from_numpy` and `to_numpy` copy from the host and to it, and only `to_nump
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace, float_bounds
 from tinyburn.backend.device import Device, MemoryUsage, check_count
-from tinyburn.backend.interface import Array, Dims, Number, Operand
+from tinyburn.backend.interface import Array, Dims, Number
 from tinyburn.backend.operations import OPERATIONS
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
@@ -20,7 +22,7 @@ from tinyburn.base.shape import Shape
 
 from . import find, pool
 from .find import cp
-from .kernels import kernel
+from .kernels import KERNELS, kernel
 from .random import Generator
 
 ENOUGH_THREADS = 65_536
@@ -63,6 +65,18 @@ class CudaDevice(Device["Cuda"]):
 
     def limit_memory(self, limit: int | None) -> None:
         pool.limit(self.number, limit if limit is None else check_count("limit_memory", limit))
+
+
+def _by_kernel(name: str) -> Callable[..., Array]:
+    return lambda *arguments: kernel(name)(*arguments)
+
+
+def _apart(argument: Any, target: Array) -> Any:
+    """An operand that may be read while the target is written: a copy if its memory is the same in another order."""
+    if not isinstance(argument, cp.ndarray) or argument.data.mem is not target.data.mem:
+        return argument
+    is_same = argument.data.ptr == target.data.ptr and argument.shape == target.shape and argument.flags.c_contiguous
+    return argument if is_same else argument.copy()
 
 
 class Cuda(ArrayNamespace):
@@ -111,29 +125,21 @@ class Cuda(ArrayNamespace):
 
     # Elementwise
 
+    @classmethod
+    def _elementwise(cls, name: str) -> Callable[..., Array]:
+        return _by_kernel(name) if name in KERNELS else super()._elementwise(name)
+
+    @classmethod
+    def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
+        def write() -> Array:
+            safe = [_apart(argument, target) for argument in arguments]
+            return cp.add(*safe, out=target) if name == "add" else kernel(name)(*safe, target)
+
+        return pool.run_on(target.data.device_id, write)
+
     @staticmethod
     def round(a: Array) -> Array:
         return cp.rint(a)  # `cp.round` has another way for each number of decimals
-
-    @staticmethod
-    def erf(a: Array) -> Array:
-        return kernel("erf")(a)
-
-    @staticmethod
-    def multiply_no_nan(a: Array, b: Operand) -> Array:
-        return kernel("multiply_no_nan")(a, b)
-
-    @staticmethod
-    def scaled_mul(a: Array, b: Array, scale: Number) -> Array:
-        return kernel("scaled_mul")(a, b, scale)
-
-    @staticmethod
-    def relu_backward(a: Array, out: Array) -> Array:
-        return kernel("relu_backward")(a, out)
-
-    @staticmethod
-    def mask_where(a: Array, mask: Array, b: Operand) -> Array:
-        return kernel("mask_where")(a, mask, b)
 
     @staticmethod
     def _convert(a: Array, dtype: Any) -> Array:
@@ -146,6 +152,17 @@ class Cuda(ArrayNamespace):
     def matmul(a: Array, b: Array) -> Array:
         """By cuBLAS. Operands that it cannot read as they lie, such as every second row, are copied first."""
         return a @ b  # `cp.matmul` is the same, with more Python around it
+
+    @staticmethod
+    def linear(a: Array, weight: Array, bias: Array) -> Array:
+        """One product over all rows, and the bias added to it where it lies."""
+        if a.flags.c_contiguous:
+            *rows, features = a.shape
+            out = (a.reshape(math.prod(rows), features) @ weight).reshape(*rows, weight.shape[1])
+        else:
+            out = a @ weight
+        out += bias
+        return out
 
     # Reductions. CuPy keeps the layout of a column-major operand in some of them: such a result is small, and copied.
 
@@ -198,6 +215,10 @@ class Cuda(ArrayNamespace):
         """Never known: to look at the indices, the CPU would have to wait for the GPU."""
         return None
 
+
+for _name in KERNELS:
+    if _name in OPERATIONS and OPERATIONS[_name].fused:
+        setattr(Cuda, _name, staticmethod(_by_kernel(_name)))
 
 # Every operation runs on the GPU where its operands lie. A default needs no such care: it is made of the others.
 for _name in OPERATIONS:

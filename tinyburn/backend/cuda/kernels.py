@@ -2,13 +2,15 @@
 
 A kernel is a function that the GPU runs once for each element, in thousands of threads. CuPy writes the loop and the
 types around these few lines and compiles them at the first call: ``T`` becomes float, double and so on, operands are
-broadcast, and the result is a new row-major buffer. A number may stand in at of an operand that is not ``raw``.
+broadcast, and the result is a new row-major buffer, unless one is handed over as the last argument. A number may stand
+in for an operand that is not ``raw``.
 
 ``raw`` operands are not read element by element: the kernel picks its own elements, and ``i`` counts what it does.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,6 +25,10 @@ class CudaKernel(NamedTuple):
     code: str
     before: str = ""
 
+
+ROOT_HALF = math.sqrt(0.5)
+PEAK = 1 / math.sqrt(2 * math.pi)
+"""The height of the bell curve at 0."""
 
 _PLACES = """
 // Where an index points. One outside wraps around: nobody looks at indices on their way, and memory must stay safe.
@@ -42,12 +48,48 @@ __device__ void find_indices(ptrdiff_t i, const ptrdiff_t* shape, int rank, int 
 }
 """
 
+_WIDE = """
+// The type to compute in: for float16 it is float, and each other type itself.
+template <typename T> struct Wide { typedef T type; };
+template <> struct Wide<float16> { typedef float type; };
+"""
+
+
+def _curve(inputs: str, code: str) -> CudaKernel:
+    """A kernel of formulas in the type ``W``."""
+    return CudaKernel(inputs, "T y", f"typedef Wide<T>::type W; {code}", _WIDE)
+
+
+def _slope(of: str, code: str) -> CudaKernel:
+    """``a`` times the slope ``d`` that the code finds from ``v``, the value of one tensor; 0 where ``a`` is 0."""
+    return _curve(f"T a, T {of}", f"W v = {of}; {code} y = a == T(0) ? T(0) : T(W(a) * d);")
+
+
 KERNELS: dict[str, CudaKernel] = {
     "erf": CudaKernel("T a", "T y", "y = erf(a);"),
     "multiply_no_nan": CudaKernel("T a, T b", "T y", "y = a == T(0) ? T(0) : T(a * b);"),
     "scaled_mul": CudaKernel("T a, T b, T scale", "T y", "y = a == T(0) ? T(0) : T(a * b * scale);"),
     # Where `out` is not above 0 it is 0, or NaN, which must not be lost, unless the gradient is 0.
     "relu_backward": CudaKernel("T a, T out", "T y", "y = out > T(0) || a == T(0) ? a : out == T(0) ? T(0) : out;"),
+    "clamp": CudaKernel(
+        "T a, T low, T high", "T y", "T raised = a < low ? low : a; y = raised > high ? high : raised;"
+    ),
+    "leaky_relu": CudaKernel("T a, T slope", "T y", "y = a < T(0) ? T(a * slope) : a;"),
+    "sigmoid": _curve("T a", "y = T(W(1) / (W(1) + exp(-W(a))));"),
+    "silu": _curve("T a", "y = T(W(a) / (W(1) + exp(-W(a))));"),
+    "gelu": _curve("T a", f"y = T(W(a) * W(0.5) * (W(1) + erf(W(a) * W({ROOT_HALF!r}))));"),
+    "softplus": _curve("T a", "W v = a; y = T((v > W(0) ? v : W(0)) + log1p(exp(-fabs(v))));"),
+    "tanh_backward": _slope("out", "W d = W(1) - v * v;"),
+    "sigmoid_backward": _slope("out", "W d = v * (W(1) - v);"),
+    "clamp_backward": CudaKernel("T a, T b, T low, T high", "T y", "y = b < low || b > high ? T(0) : a;"),
+    "leaky_relu_backward": CudaKernel("T a, T b, T slope", "T y", "y = b < T(0) ? T(a * slope) : a;"),
+    "silu_backward": _slope("b", "W s = W(1) / (W(1) + exp(-v)); W d = s * (v * (W(1) - s) + W(1));"),
+    "gelu_backward": _slope(
+        "b",
+        f"W share = W(0.5) * (W(1) + erf(v * W({ROOT_HALF!r})));W d = share + v * W({PEAK!r}) * exp(W(-0.5) * v * v);",
+    ),
+    "softplus_backward": _slope("b", "W d = W(1) / (W(1) + exp(-v));"),
+    "add_scaled": CudaKernel("T a, T b, T scale", "T y", "y = T(a + b * scale);"),
     # A float to an Int dtype: its bounds as floats, then its own, which stand for all that is beyond.
     "to_int": CudaKernel(
         "T a, T below, T above, I least, I most",

@@ -1,0 +1,104 @@
+"""`Backend.into`: the bits of the operation itself, in the buffer of the target just where the interface says so."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.backend.layouts import LAYOUTS, arguments
+from tests.backend.table import ROWS, Row
+from tests.support import BASES, UnderTest, params
+from tinyburn import NdArray, Traced
+from tinyburn.backend.operations import OPERATIONS
+
+IN_PLACE = [row for row in ROWS if OPERATIONS[row.name].in_place]
+TARGETS = ("first", "second", "stranger", "wrong-shape", "wrong-dtype")
+
+every_case = pytest.mark.parametrize(
+    ("layout", "target", "row"),
+    [pytest.param(*case, id=f"{case[2].id}-{case[1]}-{case[0]}") for case in product(LAYOUTS, TARGETS, IN_PLACE)],
+)
+
+
+def chosen(target: str, primitives: list[Any], result: Any, device: Any, layout: str) -> Any:
+    """What is handed over as the target; None if the row has no such operand."""
+    if target in ("first", "second"):
+        candidate = primitives[target == "second"]
+        return candidate if hasattr(candidate, "shape") else None
+    shape = (*result.shape[:-1], result.shape[-1] + 1) if target == "wrong-shape" else result.shape
+    dtype = "bool" if target == "wrong-dtype" else result.dtype
+    return LAYOUTS[layout](np.ones(shape, dtype), device)
+
+
+def is_row_major(a: Any, backend: Any) -> bool:
+    flat = (int(np.prod(a.shape)),)
+    return bool(backend.shares_buffer(backend.reshape(a, flat), a))
+
+
+@pytest.mark.parametrize("base", params(BASES))
+@every_case
+def test_into_is_the_operation_itself(base: UnderTest, row: Row, target: str, layout: str) -> None:
+    device = base.device()
+    backend = device.backend
+    primitives = arguments(row.args, device, layout)
+    expected = getattr(backend, row.name)(*primitives)
+    place = chosen(target, primitives, expected, device, layout)
+    if place is None:
+        return
+    wanted = backend.to_numpy(expected).tobytes()
+    fits = is_row_major(place, backend) and tuple(place.shape) == tuple(expected.shape)
+    result = backend.into(place, row.name, *primitives)
+    assert backend.to_numpy(result).tobytes() == wanted
+    assert backend.shares_buffer(result, place) is (fits and place.dtype == expected.dtype)
+
+
+@pytest.mark.parametrize("base", params(BASES))
+@every_case
+def test_shapes_alone_write_the_same_log(base: UnderTest, row: Row, target: str, layout: str) -> None:
+    logs = []
+    for one in (base, base.shapes_alone()):
+        device: Any = one.inside(Traced).device()
+        primitives = arguments(row.args, device, layout)
+        expected = getattr(device.backend, row.name)(*primitives)
+        place = chosen(target, primitives, expected, device, layout)
+        if place is not None:
+            device.backend.into(place, row.name, *primitives)
+        del expected, place, primitives
+        logs.append((device.log.events, device.log.names))
+    assert logs[0] == logs[1]
+
+
+LARGE = np.random.default_rng(1).normal(size=(401, 300))
+NUMBERS: dict[str, tuple[float, ...]] = {
+    "clamp_backward": (-0.5, 0.5),
+    "leaky_relu_backward": (0.1,),
+    "add_scaled": (3.0,),
+}
+
+
+@pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.in_place])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_parts_of_one_large_array(name: str, dtype: str, start: int) -> None:
+    """Rows that overlap, in either order: a block that is written may not be read afterwards."""
+
+    def parts() -> tuple[Any, Any, Any]:
+        whole = LARGE.astype(dtype)
+        whole[::7, ::5] = 0
+        return whole[start : 400 + start], whole[1 - start : 401 - start], whole[:400]
+
+    target, a, b = parts()
+    expected = getattr(NdArray, name)(a, b, *NUMBERS.get(name, ()))
+    assert NdArray.into(target, name, a, b, *NUMBERS.get(name, ())) is target
+    assert target.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.in_place])
+def test_the_transpose_of_the_target(name: str) -> None:
+    square = LARGE[:300].astype("float32")
+    expected = getattr(NdArray, name)(square.T, square, *NUMBERS.get(name, ()))
+    assert NdArray.into(square, name, square.T, square, *NUMBERS.get(name, ())) is square
+    assert square.tobytes() == expected.tobytes()
