@@ -24,7 +24,7 @@ def floats(row: Row) -> list[int]:
 FIRST = {
     row.name: row
     for row in reversed(ROWS)
-    if OPERATIONS[row.name].result in ("like", "dtype") and row.name != "matmul" and floats(row)
+    if OPERATIONS[row.name].result in ("like", "dtype") and row.name not in ("matmul", "linear") and floats(row)
 }
 
 

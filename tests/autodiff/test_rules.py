@@ -28,7 +28,14 @@ from tests.support import (
     params,
 )
 from tinyburn import Autodiff, Device, Tensor, activation
-from tinyburn.autodiff.rules import RULES, multiply_no_nan, relu_backward, scaled_mul
+from tinyburn.autodiff.rules import (
+    RULES,
+    clamp_backward,
+    leaky_relu_backward,
+    multiply_no_nan,
+    relu_backward,
+    scaled_mul,
+)
 from tinyburn.backend.operations import OPERATIONS
 
 STEP = 1e-5
@@ -107,6 +114,8 @@ CHECKS = [
     Check("multiply_no_nan", multiply_no_nan, (X, Y)),
     Check("scaled_mul", lambda x, y: scaled_mul(x, y, -1.5), (X, Y)),
     Check("relu_backward", lambda x: relu_backward(x, _constant_like(x)), (X,)),
+    Check("leaky_relu_backward", lambda x: leaky_relu_backward(x, _constant_like(x), 0.2), (X,)),
+    Check("clamp_backward", lambda x: clamp_backward(x, _constant_like(x), -0.5, 0.5), (X,)),
     Check("clamp_min", lambda x: x.clamp_min(-0.9), (X,)),
     Check("clamp_max", lambda x: x.clamp_max(0.8), (X,)),
     Check("flip", lambda x: x.flip((0, 2)) * x, (X,)),

@@ -219,6 +219,18 @@ def _linear_rows() -> list[Row]:
         Row("linear", (X[np.newaxis], weight, bias), linear, "rank4"),
         Row("linear", (np.ones((2, 0)), np.ones((0, 3)), np.ones(3)), linear, "empty-inner"),
         Row("linear", (EMPTY, np.ones((3, 2)), np.ones(2)), linear, "empty-batch"),
+        *[
+            Row("squared_difference", operands, lambda a, b: (a - b) ** 2, note)
+            for operands, note in (((X, Y), ""), ((ROW, COLUMN), "broadcast"), ((SPECIAL, OTHER), "special"))
+        ],
+        Row("squared_difference_backward", (X, Y, POSITIVE), lambda a, b, c: a * (b - c) * 2),
+        Row("squared_difference_backward", (ROW, X, COLUMN), lambda a, b, c: a * (b - c) * 2, "broadcast"),
+        Row(
+            "squared_difference_backward",
+            (SPECIAL, OTHER, SPECIAL),
+            lambda a, b, c: np.where(a == 0, 0, a * (b - c) * 2),
+            "special",
+        ),
         Row("add_scaled", (X, Y, -0.5), scaled),
         Row("add_scaled", (ROW, COLUMN, 2.0), scaled, "broadcast"),
         Row("add_scaled", (SPECIAL, OTHER, 0.0), scaled, "special"),

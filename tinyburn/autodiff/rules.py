@@ -105,6 +105,12 @@ def clamp_backward(g: AnyTensor, a: AnyTensor, low: float, high: float) -> AnyTe
     return g._ask("clamp_backward", a, low, high)
 
 
+@one_operation
+def squared_difference_backward(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    """``g * (a - b) * 2``."""
+    return g._ask("squared_difference_backward", a, b)
+
+
 # What does not fit into a line
 
 
@@ -309,6 +315,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
     "multiply_no_nan": (multiply_no_nan,                              _second_factor),
     "scaled_mul":      (lambda g, b, scale: scaled_mul(g, b, scale),  lambda g, a, scale: _second_factor(g, a) * scale),
+    "squared_difference": (squared_difference_backward,
+                           lambda g, a, b: squared_difference_backward(g, b, a)),
     "add_scaled":      (lambda g: g,                                  lambda g, scale: g * scale),
     "linear":          (_input, _weight, _bias),
     # one operand
@@ -350,6 +358,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "silu_backward":       (lambda g, b: silu_backward(g, b),         _silu_bend),
     "gelu_backward":       (lambda g, b: gelu_backward(g, b),         _gelu_bend),
     "softplus_backward":   (lambda g, b: softplus_backward(g, b),     _softplus_bend),
+    "squared_difference_backward": (lambda g, b, out: squared_difference_backward(g, b, out),
+                            lambda g, a: scaled_mul(g, a, 2.0),       lambda g, a: scaled_mul(g, a, -2.0)),
     # reductions
     "sum":             (lambda g, a_shape: _spread(g, a_shape),),
     "mean":            (lambda g, a_shape: _spread(g * (1.0 / math.prod(a_shape)), a_shape),),

@@ -285,6 +285,17 @@ def _gelu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) ->
 # Sums
 
 
+def _squared_difference(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
+    np.subtract(a, b, out=s.x)
+    np.multiply(s.x, s.x, out=out)
+
+
+def _squared_difference_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, other: NumPyArray) -> None:
+    np.subtract(b, other, out=s.x)
+    np.add(s.x, s.x, out=s.x)
+    _times_x(s, out, a)
+
+
 def _add_scaled(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale: Number) -> None:
     np.multiply(b, scale, out=s.x)
     np.add(a, s.x, out=out)
@@ -306,6 +317,8 @@ KERNELS: dict[str, Kernel] = {
     "silu_backward": _silu_backward,
     "gelu_backward": _gelu_backward,
     "softplus_backward": _softplus_backward,
+    "squared_difference": _squared_difference,
+    "squared_difference_backward": _squared_difference_backward,
     "add_scaled": _add_scaled,
 }
 """The kernel of each operation that has one."""

@@ -488,7 +488,20 @@ class Backend:
         """``a * sigmoid(b)``, but 0 where ``a`` is 0."""
         return cls.multiply_no_nan(a, cls.sigmoid(b))
 
-    # What layers and optimizers are made of
+    # What losses, layers and optimizers are made of
+
+    @classmethod
+    @composed(broadcast, fused=True)
+    def squared_difference(cls, a: Array, b: Array) -> Array:
+        """``(a - b) ** 2``."""
+        difference = cls.sub(a, b)
+        return cls.mul(difference, difference)
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def squared_difference_backward(cls, a: Array, b: Array, out: Array) -> Array:
+        """``a * (b - out) * 2``, but 0 where ``a`` is 0."""
+        return cls.scaled_mul(a, cls.sub(b, out), 2.0)
 
     @classmethod
     @composed(broadcast, fused=True, in_place=True)

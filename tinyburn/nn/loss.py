@@ -28,7 +28,10 @@ class MseLoss(Module):
         check_same_shape("MseLoss", prediction, target)
         if reduction not in ("mean", "sum"):
             raise ConfigError("MseLoss", f"reduction {reduction!r} is neither 'mean' nor 'sum'")
-        squares = (prediction - target) ** 2
+        wanted = prediction._operand("MseLoss", target)
+        squares = prediction._new(
+            prediction.device.backend.squared_difference(prediction._of_kind("MseLoss", "float"), wanted)
+        )
         return squares.mean() if reduction == "mean" else squares.sum()
 
 

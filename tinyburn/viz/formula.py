@@ -36,6 +36,8 @@ def formula(op: str, arguments: Sequence[str]) -> str:
     if op == "linear":
         x, weight, bias = arguments
         return f"{x} @ {weight} + {bias}"
+    if op == "squared_difference":
+        return f"({arguments[0]} - {arguments[1]}) ** 2"
     if op == "add_scaled":
         a, b, scale = arguments
         return f"{a} + {b} * {scale}"

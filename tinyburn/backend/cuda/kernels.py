@@ -89,6 +89,10 @@ KERNELS: dict[str, CudaKernel] = {
         f"W share = W(0.5) * (W(1) + erf(v * W({ROOT_HALF!r})));W d = share + v * W({PEAK!r}) * exp(W(-0.5) * v * v);",
     ),
     "softplus_backward": _slope("b", "W d = W(1) / (W(1) + exp(-v));"),
+    "squared_difference": CudaKernel("T a, T b", "T y", "T difference = a - b; y = difference * difference;"),
+    "squared_difference_backward": CudaKernel(
+        "T a, T b, T out", "T y", "y = a == T(0) ? T(0) : T(a * (b - out) * T(2));"
+    ),
     "add_scaled": CudaKernel("T a, T b, T scale", "T y", "y = T(a + b * scale);"),
     # A float to an Int dtype: its bounds as floats, then its own, which stand for all that is beyond.
     "to_int": CudaKernel(
