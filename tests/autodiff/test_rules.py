@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import Any, cast
 
 import numpy as np
@@ -239,7 +240,7 @@ def second_gradients(check: Check, inside: Device[Any], device: Device[Any]) -> 
     outer = [Tensor.from_inner(x, device).require_grad() for x in inner]
     grads = weighted(check, outer).backward()
     terms: list[Any] = [(_found(x, grads) * const(_weights(x.shape), inside)).sum() for x in outer]
-    total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    total = reduce(add, terms)
     node = total.primitive.node
     again = total.backward() if node is not None and not node.is_constant else None
     found = [x.grad(again) if again is not None else None for x in inner]
