@@ -27,6 +27,9 @@ PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
 HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
+LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.memory tinyburn.viz tinyburn.cli"
+SOMETIMES = "json pathlib secrets numpy.typing"
+"""Modules of Python and of NumPy that only some programs need."""
 
 
 def module_name(path: Path, package: Path = PACKAGE) -> str:
@@ -106,10 +109,33 @@ def test_no_files_import_each_other_but_the_parts_of_class_tensor() -> None:
     assert circle_in(IMPORTS), "the parts of class Tensor name it, so there is a circle to be allowed"
 
 
-def test_importing_tinyburn_loads_nothing_heavier_than_numpy() -> None:
-    script = f"import sys, tinyburn; print([name for name in {HEAVY.split()} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+def printed_by(script: str) -> str:
+    """What a program prints in a process of its own, where nothing is imported yet."""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("names", [HEAVY, LATER, SOMETIMES], ids=["heavy", "later", "sometimes"])
+def test_importing_tinyburn_loads_nothing_that_only_some_programs_need(names: str) -> None:
+    loaded = "import numpy, sys; before = {*sys.modules}; import tinyburn; new = {*sys.modules} - before"
+    assert printed_by(f"{loaded}; print([name for name in {names.split()} if name in new])") == "[]\n"
+
+
+@pytest.mark.parametrize("name", ["tinyburn.memory", "tinyburn.Cuda", "tinyburn.backend.Wgpu"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import {package}; print({package}.{name})",
+        "from {package} import {name}; print({name})",
+        "from {package} import *; print({name})",
+        "import {package}; print('{name}' in dir({package}), '{name}')",
+    ],
+)
+def test_what_is_loaded_later_is_there_under_its_name(name: str, script: str) -> None:
+    """In a process in which nobody has asked for it before."""
+    package, _, last = name.rpartition(".")
+    printed = printed_by(script.format(package=package, name=last))
+    assert last in printed
+    assert "False" not in printed
 
 
 def test_the_import_reader_sees_relative_late_dotted_and_type_imports(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
 """tinyburn: a deep-learning framework small enough to read, with every tensor, gradient and byte on show."""
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import activation, autodiff, course, memory, nn, optim
+from . import activation, autodiff, backend, course, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
-from .backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
+from .backend import Backend, Device, Meta, NdArray, Traced
 from .base import foreign
 from .base.distribution import Distribution
 from .base.dtype import Bool, DType, Float, Int
@@ -28,17 +27,10 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import viz
+    from . import memory, viz
+    from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> ModuleType:
-    """Loads the pictures when they are first asked for: they take as long as all the rest."""
-    if name == "viz":
-        return import_module("tinyburn.viz")
-    raise foreign.missing("tinyburn", "module 'tinyburn'", name)
-
 
 __all__ = [
     "D1",
@@ -90,3 +82,16 @@ __all__ = [
     "optim",
     "viz",
 ]
+
+if not TYPE_CHECKING:  # a checker would let every name pass
+
+    def __getattr__(name: str) -> Any:
+        """Loads what only some programs use when it is first asked for: together it takes longer than all the rest."""
+        if name in ("memory", "viz"):
+            return import_module(f"tinyburn.{name}")
+        if name in ("Cuda", "Wgpu"):
+            return getattr(backend, name)
+        raise foreign.missing("tinyburn", "module 'tinyburn'", name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -84,7 +84,7 @@ def test_the_text() -> None:
         ["one", "more", "13", "005", "67", "110", "920", "B"],
         ["by", "the", "formula", "16", "127", "83", "095", "560", "B"],
     ]
-    assert "513 to 16384: 525 320 B + 5 120 B a sample, at scaled_mul, the backward of powf_scalar" in lines
+    assert "513 to 16127: 525 320 B + 5 120 B a sample, at scaled_mul, the backward of powf_scalar" in lines
 
 
 # Any job
@@ -133,6 +133,51 @@ def test_each_batch_size_is_planned_once() -> None:
     found = max_batch_size(job, 1_000_000, formula_at=(4, 8))
     assert len(planned) == len(set(planned))
     assert found.samples == tuple((batch, plan(training_step, batch).peak_bytes) for batch in sorted(planned))
+
+
+def test_lines_tell_the_answer_and_two_plans_prove_it() -> None:
+    """Planned are the formula's two batch sizes and its answer, the largest that fits, and one more."""
+    for job in (training_step, train_mlp, dense_step):
+        found = max_batch_size(job, 10 * MIB)
+        wanted = {1, 2, found.formula_batch_size, found.batch_size, found.batch_size + 1}
+        assert {batch for batch, _ in found.samples} == wanted
+
+
+def with_bytes(sizes: list[int]) -> Any:
+    """A job with so many kB for a batch of 1, of 2 and so on; larger batches have a MB a sample."""
+
+    def job(device: Device[Any], batch: int) -> AnyTensor:
+        rows = sizes[batch - 1] if batch <= len(sizes) else 1000 * batch
+        return Tensor.ones((rows, 250), device)
+
+    return job
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=40), st.integers(0, 300), st.integers(1, 60))
+def test_lines_that_mislead(sizes: list[int], budget: int, at_most: int) -> None:
+    """The bytes of a job that grows as it likes, and of one that even shrinks."""
+    for kilobytes in (sorted(sizes), sizes):
+        job, need = with_bytes(kilobytes), [size for size in kilobytes if size > budget]
+        if kilobytes[0] > budget or (not need and len(kilobytes) >= at_most):
+            continue
+        found = max_batch_size(job, 1000 * budget, at_most=at_most)
+        assert found.peak_bytes == plan(job, found.batch_size).peak_bytes <= 1000 * budget
+        assert found.batch_size == at_most or found.next_peak_bytes > 1000 * budget
+        if kilobytes == sorted(kilobytes):
+            assert found.batch_size == min(at_most, len(kilobytes) - len(need))
+
+
+def test_a_way_that_changes_in_the_middle() -> None:
+    """From 50 samples on the job keeps one result more: the lines of the small batches foretell too much."""
+
+    def job(device: Device[Any], batch: int) -> AnyTensor:
+        x = Tensor.ones((batch, 250), device)
+        return x if batch < 50 else x.exp() + x
+
+    for budget, answer in ((40_000, 40), (60_000, 49), (300_000, 100)):
+        found = max_batch_size(job, budget)
+        assert (found.batch_size, found.peak_bytes) == (answer, plan(job, answer).peak_bytes)
+        assert len(found.samples) < 16
 
 
 def test_a_reserve_is_a_smaller_budget() -> None:

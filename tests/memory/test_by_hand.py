@@ -58,6 +58,18 @@ CASES: dict[str, ByHand] = {
     "scatter": ByHand(
         lambda x, y: x.scatter(0, ints(x, 1, 1), y), ((8,), (2,)), "full 4, gather 8", 32 + 8 + 16 + 32 + 4 + 8
     ),
+    # x (3, 2, 4) 96, y (1, 4, 5) 80, the result (3, 2, 5) 120. The 1 is copied for the rows of all entries, and then
+    # there is one product for y, where each of 3 entries would have one of its own.
+    "matmul": ByHand(
+        lambda x, y: x @ y, ((3, 2, 4), (1, 4, 5)), "full 4, reshape 120, matmul 80, matmul 96", 296 + 4 + 80 + 120
+    ),
+    # x 32, the result 4. Up: products of 16 and 8, of the halves of each. Down: 8, 16 and 32, one factor for each.
+    "prod": ByHand(
+        lambda x: x.prod(),
+        ((8,),),
+        "full 4, mul 16, mul 8, mul 4, multiply_no_nan 8, multiply_no_nan 16, multiply_no_nan 32",
+        36 + 4 + 16 + 16 + 32,
+    ),
     # Both gradients are views of the 1. x 32, y 8, the result 40.
     "cat": ByHand(lambda x, y: Tensor.cat([x, y], 0), ((8,), (2,)), "full 4", 80 + 4),
     "flip": ByHand(lambda x: x.flip((0,)), ((8,),), "full 4", 32 + 4),
@@ -65,15 +77,12 @@ CASES: dict[str, ByHand] = {
     # The 1 over 8, and then a view of it.
     "mean": ByHand(lambda x: x.mean(), ((8,),), "full 4, mul 4", 32 + 4 + 4 + 4),
     "relu": ByHand(activation.relu, ((8,),), "full 4, relu_backward 32", 64 + 4 + 32),
-    # out (1 - out): a difference and a product of 32, then the product with the gradient.
-    "sigmoid": ByHand(activation.sigmoid, ((8,),), "full 4, sub 32, mul 32, multiply_no_nan 32", 64 + 4 + 32 + 32),
-    # A mask of 8 and a choice of 32 for each bound.
-    "clamp": ByHand(
-        lambda x: x.clamp(-1.0, 2.0),
-        ((8,),),
-        "full 4, lower 8, mask_where 32, greater 8, mask_where 32",
-        64 + 4 + 32 + 8 + 32,
-    ),
+    "sigmoid": ByHand(activation.sigmoid, ((8,),), "full 4, sigmoid_backward 32", 64 + 4 + 32),
+    "clamp": ByHand(lambda x: x.clamp(-1.0, 2.0), ((8,),), "full 4, clamp_backward 32", 64 + 4 + 32),
+    # Only the backward pass sees the gradient that relu's rule has made, so tanh's rule writes over it.
+    "relu of tanh": ByHand(lambda x: activation.relu(x.tanh()), ((8,),), "full 4, relu_backward 32", 96 + 4 + 32),
+    # Each product makes the gradient of one factor, and the second one is added to the first where it lies.
+    "square": ByHand(lambda x: x * x, ((8,),), "full 4, multiply_no_nan 32, multiply_no_nan 32", 64 + 4 + 32 + 32),
     # g out and its sum, g minus that, and the product with out. The sum is gone when the product is made.
     "softmax": ByHand(
         lambda x: activation.softmax(x, 0),

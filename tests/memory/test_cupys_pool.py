@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import tinyburn
 from tests.memory.jobs import JOBS
 from tests.memory.pools import SMALL, Program, bytes_of, free, programs, reserved_after
 from tinyburn import Autodiff
-from tinyburn.memory import measure, plan, simulate
+from tinyburn.memory import measure, simulate
 from tinyburn.memory.allocators import CUDA_ROUNDING, Chunk, SplittingPool
 
 Cuda: Any = getattr(tinyburn, "Cuda", None)
@@ -107,32 +109,17 @@ def test_cutting_and_joining_against_cells(program: Program) -> None:
         assert model.reserved == cells.reserved * CUDA_ROUNDING
 
 
-OF_CUPY = {
-    "training step": {4096},
-    "training step, named": {4608},
-    "training step, one sample": {4096},
-    "training step, 26 MB": {25_691_648},
-    "mlp with momentum": {27_648, 29_696, 30_720},
-    "mlp with gelu": {33_792},
-    "mlp with sigmoid": {28_672, 30_720, 34_816},
-    "mlp without momentum": {23_552},
-    "mlp in segments": {15_360},
-    "normalize batch": {5120},
-    "attention": {11_264},
-    "attention, 7 MB": {6_082_560},
-    "dense block": {2560},
-    "dense block, empty batch": {1024},
-}
-"""Bytes that CuPy 14.2's own pool took when each job's buffers were asked of it and freed, in 30 processes.
+OF_CUPY = json.loads((Path(__file__).parents[1] / "golden" / "cupys_pool.json").read_text(encoding="utf-8"))
+"""What some jobs asked of CuPy 14.2's own pool, and the bytes that it took of the GPU for that, in 30 processes.
 
-A set has no order, so for some jobs it differs from process to process.
+A set has no order, so for some jobs it differs from process to process. What the jobs ask for today is another matter:
+these are the requests of the day on which a GPU was asked.
 """
 
 
 @pytest.mark.parametrize("name", OF_CUPY)
 def test_cupys_own_answers(name: str) -> None:
-    report = plan(*JOBS[name])
-    assert bytes_of(simulate(report, "cuda"))["reserved"] in OF_CUPY[name]
+    assert max(reserved_after(SplittingPool(), OF_CUPY[name]["program"])) in OF_CUPY[name]["reserved"]
 
 
 def cupy_agrees(program: Program, malloc: Callable[[int], Any], total_bytes: Callable[[], int]) -> None:

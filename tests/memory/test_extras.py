@@ -36,7 +36,8 @@ def test_what_was_not_measured_has_no_number(name: str) -> None:
 
 def test_how_each_is_known() -> None:
     """NumPy pads nothing, and its device says so; whether it caches, nobody has counted."""
-    measured, planned = rows_of(measure(training_step, autodiff(), 16)), rows_of(plan(training_step, 16))
+    measured = rows_of(measure(training_step, autodiff(), 16))
+    planned = rows_of(plan(training_step, 16, count_nodes=True))
     counted = rows_of(measure(training_step, autodiff(), 16, count_nodes=True))
     assert [measured[name].how for name in NAMES] == [
         "measured",
@@ -65,10 +66,10 @@ def test_metadata_by_hand() -> None:
         x = Tensor.ones((batch,), device).require_grad()
         return (x * 2.0).exp()
 
-    # Two words of header and eight fields; a 64-bit Python itself says the same, give or take its collector's words.
-    size = 8 * (2 + 8)
+    # Two words of header and ten fields; a 64-bit Python itself says the same, give or take its collector's words.
+    size = 8 * (2 + 10)
     assert abs(sys.getsizeof((Tensor.ones((1,), autodiff()).require_grad() * 2.0).primitive.node) - size) <= 32
-    assert rows_of(plan(job, 4))["metadata"] == Row("metadata", 3 * size, "simulated")
+    assert rows_of(plan(job, 4, count_nodes=True))["metadata"] == Row("metadata", 3 * size, "simulated")
     assert rows_of(measure(job, autodiff(), 4, count_nodes=True))["metadata"] == Row("metadata", 3 * size, "measured")
 
 
@@ -76,20 +77,21 @@ def test_metadata_by_hand() -> None:
 def test_metadata_is_simulated_as_it_is_measured(name: str) -> None:
     job, batch = JOBS[name]
     measured = rows_of(measure(job, autodiff(), batch, count_nodes=True))["metadata"]
-    assert rows_of(plan(job, batch))["metadata"].bytes == measured.bytes
+    assert rows_of(plan(job, batch, count_nodes=True))["metadata"].bytes == measured.bytes
 
 
 def test_another_graph_is_not_counted() -> None:
-    before = rows_of(plan(training_step, 16))["metadata"]
+    before = rows_of(plan(training_step, 16, count_nodes=True))["metadata"]
     kept = Tensor.ones((3,), autodiff()).require_grad().exp()
-    assert rows_of(plan(training_step, 16))["metadata"] == before
+    assert rows_of(plan(training_step, 16, count_nodes=True))["metadata"] == before
     assert kept.shape == (3,)
 
 
 def test_without_a_graph_there_is_no_metadata() -> None:
-    rows = rows_of(plan(lambda device, batch: Tensor.ones((batch,), device) * 2.0, 4))
+    rows = rows_of(plan(lambda device, batch: Tensor.ones((batch,), device) * 2.0, 4, count_nodes=True))
     assert rows["metadata"] == Row("metadata", 0, "simulated")
-    assert rows_of(plan(lambda device, batch: None, 4))["metadata"] == Row("metadata", 0, "simulated")
+    rows = rows_of(plan(lambda device, batch: None, 4, count_nodes=True))
+    assert rows["metadata"] == Row("metadata", 0, "simulated")
 
 
 def test_a_job_that_differs_from_run_to_run_has_no_metadata() -> None:
@@ -99,7 +101,18 @@ def test_a_job_that_differs_from_run_to_run_has_no_metadata() -> None:
     def job(device: Device[Any], batch: int) -> AnyTensor:
         return Tensor.ones((next(sizes),), device).require_grad().exp()
 
+    assert rows_of(plan(job, 1, count_nodes=True))["metadata"] == Row("metadata", None, "not measured")
+
+
+def test_a_plan_that_counts_no_nodes_runs_the_job_once() -> None:
+    runs: list[int] = []
+
+    def job(device: Device[Any], batch: int) -> AnyTensor:
+        runs.append(batch)
+        return Tensor.ones((batch,), device).require_grad().exp()
+
     assert rows_of(plan(job, 1))["metadata"] == Row("metadata", None, "not measured")
+    assert runs == [1]
 
 
 # Gradient storage, staging, cached

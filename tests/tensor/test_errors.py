@@ -119,7 +119,9 @@ def test_backends_never_mix(call: Any, other: Any) -> None:
         ((2, 3), (4, 5), ["inner dims differ: 3 columns on the left, 4 rows on the right"]),
         ((2, 3), (2, 3), ["inner dims differ", "transpose"]),
         ((3,), (3,), ["the ranks are 1 and 1", "unsqueeze"]),
+        ((2, 3), (3,), ["the ranks are 2 and 1"]),
         ((2, 3), (1, 3, 2), ["the ranks are 2 and 3"]),
+        ((2, 1, 3), (3, 3, 1), ["dim 0 is 2 in one and 3 in the other"]),
         ((2, 2, 3), (3, 4, 5), ["inner dims differ", "dim 0 is 2 in one and 3 in the other"]),
     ],
 )

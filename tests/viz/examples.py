@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tests.support import AnyTensor
-from tinyburn import Autodiff, Device, Distribution, Module, NdArray, Tensor, activation, nn
+from tinyburn import Autodiff, Device, Distribution, Module, NdArray, Param, Tensor, activation, nn
 from tinyburn.viz import Picture
 
 Example = tuple[AnyTensor, dict[str, Any]]
@@ -52,6 +52,35 @@ def mlp(layers: int = 3, device: Device[Any] | None = None) -> Example:
     device = device or new_device()
     model = Mlp([4, *[8] * (layers - 1), 2], device)
     x, target = Tensor.ones((16, 4), device), Tensor.zeros((16, 2), device)
+    return nn.MseLoss()(model(x), target), {"model": model, "x": x, "target": target}
+
+
+class Block(Module):
+    """A layer that is written out in operations."""
+
+    def __init__(self, size: int, device: Device[Any]) -> None:
+        self.weight = Param.from_tensor(Tensor.ones((size, size), device))
+        self.bias = Param.from_tensor(Tensor.zeros((1, size), device))
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        return x @ self.weight.val() + self.bias.val()
+
+
+class Tower(Module):
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        for block in self.blocks:
+            x = activation.relu(block(x))
+        return x
+
+
+def tower(blocks: int) -> Example:
+    """Modules of several operations each, one above the other."""
+    device = new_device()
+    model = Tower([Block(4, device) for _ in range(blocks)])
+    x, target = Tensor.ones((16, 4), device), Tensor.zeros((16, 4), device)
     return nn.MseLoss()(model(x), target), {"model": model, "x": x, "target": target}
 
 

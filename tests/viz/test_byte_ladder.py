@@ -22,7 +22,7 @@ def measured(count_nodes: bool = True) -> MemoryReport:
 
 def test_two_backends() -> None:
     """NumPy pads nothing and cannot tell what it keeps. On shapes there is no allocator at all."""
-    picture = byte_ladder({"NdArray": measured(), "Meta": plan(training_step, 16)})
+    picture = byte_ladder({"NdArray": measured(), "Meta": plan(training_step, 16, count_nodes=True)})
     table = columns(picture, "kind", "bytes", "how")
     real, simulated = table[: len(RUNGS)], table[len(RUNGS) :]
     assert [row[0] for row in real] == [row[0] for row in simulated] == list(RUNGS)
@@ -41,7 +41,7 @@ def test_two_backends() -> None:
 
 
 def test_what_was_not_measured_has_an_outline_and_no_number() -> None:
-    picture = byte_ladder({"NdArray": measured(), "Meta": plan(training_step, 16)})
+    picture = byte_ladder({"NdArray": measured(), "Meta": plan(training_step, 16, count_nodes=True)})
     outlines = len(re.findall(r'<rect [^>]*class="line" style="fill:url\(#unknown\)"', picture.svg))
     assert outlines == texts(picture).count("not measured") == 5
     assert texts(picture).count("0 B") == 3, "padding of NumPy, and staging of both"

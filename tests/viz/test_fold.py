@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.viz.examples import Example, chain, mlp, new_device, normalize_batch, tangle, training_step
+from tests.viz.examples import Example, chain, mlp, new_device, normalize_batch, tangle, tower, training_step
 from tinyburn import Tensor
 from tinyburn.viz.fold import LIMIT, fold
 from tinyburn.viz.model import Graph, read_graph
@@ -16,6 +16,7 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "normalize": normalize_batch,
     "mlp": mlp,
     "deep mlp": lambda: mlp(60),
+    "tower": lambda: tower(60),
     "chain": lambda: chain(500),
     "tangle": lambda: tangle(400),
 }
@@ -52,7 +53,7 @@ def test_what_a_reader_can_take_in_is_not_folded(name: str) -> None:
     assert drawn.note == ""
 
 
-@pytest.mark.parametrize("name", ["deep mlp", "chain", "tangle"])
+@pytest.mark.parametrize("name", ["deep mlp", "tower", "chain", "tangle"])
 def test_the_number_of_boxes_is_limited(name: str) -> None:
     graph = graph_of(EXAMPLES[name])
     drawn = fold(graph)
@@ -61,18 +62,19 @@ def test_the_number_of_boxes_is_limited(name: str) -> None:
 
 
 def test_modules_fold_before_repeats() -> None:
-    drawn = fold(graph_of(EXAMPLES["deep mlp"]))
+    drawn = fold(graph_of(EXAMPLES["tower"]))
     labels = [box.label for box in drawn.boxes]
-    assert "mlp.layers.0" in labels
-    assert "57 more: mlp.layers.1 … 57, relu" in labels
-    assert "mlp.layers.58" in labels
+    assert "tower.blocks.0" in labels
+    assert "58 more: tower.blocks.1 … 58, relu" in labels
+    assert "tower.blocks.59" in labels
 
 
 def test_a_module_hides_its_parameters_and_shows_what_comes_in() -> None:
-    graph = graph_of(EXAMPLES["deep mlp"])
+    graph = graph_of(EXAMPLES["tower"])
     drawn = fold(graph)
-    first = next(box for box in drawn.boxes if box.label == "mlp.layers.0")
-    assert [graph.items[leaf].label for leaf in first.leaves] == ["model.layers.0.weight", "model.layers.0.bias"]
+    first = next(box for box in drawn.boxes if box.label == "tower.blocks.0")
+    names = [graph.items[leaf].label for leaf in first.leaves]
+    assert names == ["model.blocks.0.weight", "model.blocks.0.bias"]
     alone = [graph.items[box.items[0]].label for box in drawn.boxes if box.kind == "item"]
     assert alone[0] == "x"
     assert "target" in alone

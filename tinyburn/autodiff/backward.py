@@ -195,9 +195,8 @@ class Walk:
         for at, rule, first, is_last in node.rules:
             parent = node.first if at == 0 else node.argument(at)
             values, saved = saved[first:], saved[:first]
-            if observer is not None:
-                values = observer.values(values)
-            part = rule.gradient(g, values, parent, is_exclusive and is_last)
+            called = values if observer is None else observer.values(values)
+            part = rule.gradient(g, called, parent, is_exclusive and is_last)
             is_new = rule.is_exclusive
             if part.primitive.shape != parent.shape:
                 part, is_new = sum_to(part, parent.shape), True
@@ -205,7 +204,7 @@ class Walk:
                 is_new = is_exclusive = False  # from now on the parent sees it too
             if observer is not None:
                 observer.follow_edge(node, rule, values, parent, part)
-            del values  # their last use: the buffers go now, before the next rule allocates
+            del values, called  # their last use: the buffers go now, before the next rule allocates
             held = pending.pop(parent, None)
             pending[parent] = (part, is_new) if held is None else self._sum(*held, part, is_new)
             del part, held

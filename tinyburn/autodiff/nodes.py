@@ -139,10 +139,10 @@ class LeafNode(Node):
 
     __slots__ = ("identity", "is_parameter")
 
-    def __init__(self, array: GraphArray, path: str) -> None:
+    def __init__(self, array: GraphArray, path: str, is_parameter: bool = False, identity: object = None) -> None:
         super().__init__(LEAF, (), (), array.shape, array.dtype, path)
-        self.is_parameter = False
-        self.identity: object = None
+        self.is_parameter = is_parameter
+        self.identity = identity
 
 
 class WatchedNode(Node):

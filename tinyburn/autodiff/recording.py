@@ -101,6 +101,15 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
             raise GraphError("require_grad", reason, hint="cut it off first, with .detach().require_grad()")
         return GraphArray(a.primitive, a.node)
 
+    @classmethod
+    def parameter(cls, primitive: Array, identity: object) -> GraphArray:
+        """The leaf of a parameter around an inner primitive: `from_inner`, `require_grad` and the note in one."""
+        leaf = GraphArray(primitive)
+        leaf.track(LeafNode(leaf, current_path(), is_parameter=True, identity=identity))
+        if cls.inner.observed:
+            cls.inner.note(primitive, "parameter", identity)
+        return leaf
+
     @staticmethod
     def is_leaf(a: Any) -> bool:
         """Whether a primitive is a leaf of the graph."""

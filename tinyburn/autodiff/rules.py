@@ -163,6 +163,15 @@ def _divisor(g: AnyTensor, a: AnyTensor | float, b: AnyTensor, out: AnyTensor) -
     return multiply_no_nan(g, ((out - a) / b).round())
 
 
+def _right_matrix(g: AnyTensor, b_shape: Shape, a: AnyTensor) -> AnyTensor:
+    """``a.mT @ g``. Where one matrix serves a whole batch, the rows of all its entries go into one product: a product
+    for each entry would have to be summed, and all of them would be alive until then."""
+    if len(b_shape) > 2 and math.prod(b_shape[:-2]) == 1:
+        a, g = (entries.reshape((math.prod(entries.shape[:-1]), entries.shape[-1])) for entries in (a, g))
+        return (a.mT @ g).reshape(b_shape)
+    return a.mT @ g
+
+
 def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTensor:
     """All of the gradient for the larger of two, half of it in a tie."""
     return g * ((mine > other).cast(g.dtype) + (mine == other).cast(g.dtype) * 0.5)
@@ -178,6 +187,32 @@ def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) 
 def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
     ones = (1,) * a.rank
     return _extreme(g.reshape(ones), a, out.reshape(ones), tuple(range(a.rank)))
+
+
+def _factors(g: AnyTensor, a: AnyTensor, dim: int) -> AnyTensor:
+    """``g`` times the product of all other factors along a dim. It divides by none, so zeros are no trouble.
+
+    The dims before that one become one, and so do those after: then it can be cut in two at any rank.
+    """
+    before, after = math.prod(a.shape[:dim]), math.prod(a.shape[dim + 1 :])
+    ones, lines = (before, 1, after), (before, a.shape[dim], after)
+    return _times_others(g.reshape(ones), a.reshape(lines)).reshape(a.shape)
+
+
+def _times_others(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """The same along the second of three dims. Each factor of one half has a partner in the other half, and the
+    products of the pairs are the factors of a line half as long. What is found there for a product is, times the
+    partner, what is wanted for a factor. A line of odd length gets a 1 more."""
+    before, size, after = a.shape
+    if size <= 1:
+        return g[:, :size]
+    if size % 2:
+        one = Tensor.full((1, 1, 1), 1, a.device, a.dtype).expand((before, 1, after))
+        return _times_others(g, Tensor.cat([a, one], 1))[:, :size]
+    halves = a.reshape((before, 2, size // 2, after))
+    products = (halves[:, :1] * halves[:, 1:]).reshape((before, size // 2, after))
+    both = _times_others(g, products).reshape((before, 1, size // 2, after))
+    return multiply_no_nan(both, halves.flip((1,))).reshape(a.shape)
 
 
 def _std(g: AnyTensor, a: AnyTensor, out: AnyTensor, dim: int, correction: int) -> AnyTensor:
@@ -270,7 +305,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "powf":            (_base,                                        _exponent),
     "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
-    "matmul":          (lambda g, b: g @ b.mT,                        lambda g, a: a.mT @ g),
+    "matmul":          (lambda g, b: g @ b.mT,                        _right_matrix),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
     "multiply_no_nan": (multiply_no_nan,                              _second_factor),
     "scaled_mul":      (lambda g, b, scale: scaled_mul(g, b, scale),  lambda g, a, scale: _second_factor(g, a) * scale),
@@ -324,6 +359,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "mean_dims":       (lambda g, a_shape, dims: (g * (1.0 / reduced_count(a_shape, dims))).expand(a_shape),),
     "max_dims":        (_extreme,),
     "min_dims":        (_extreme,),
+    "prod_dim":        (_factors,),
     "std":             (_std,),
     "norm":            (_norm,),
     # movement

@@ -54,6 +54,20 @@ class ArrayNamespace(Backend):
         """A function of one or two arrays whose result is row-major, whatever the layout of the operands."""
         return lambda *operands: getattr(cls.xp, STANDARD.get(name, name))(*operands)
 
+    # Written where another value was
+
+    @classmethod
+    def into(cls, target: Array, name: str, *arguments: Any) -> Array:
+        operation = OPERATIONS[name]
+        if not (operation.in_place and cls._is_row_major(target) and operation.fits(target, arguments)):
+            return super().into(target, name, *arguments)
+        return cls._write(target, name, *arguments) if target.size else target
+
+    @classmethod
+    def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
+        """An operation, written into a row-major array of the shape and dtype of its result."""
+        raise NotImplementedError
+
     # Layout
 
     @staticmethod

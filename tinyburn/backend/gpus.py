@@ -1,4 +1,7 @@
-"""What the backends of GPUs share: saying that one is missing, that it has no room, and letting go of a failed step."""
+"""What the backends of GPUs share: saying that one is missing, that it has no room, and letting go of a failed step.
+
+And what is known of them where none is: how `Wgpu` rounds and keeps, which `memory.simulate` replays on any machine.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,12 @@ from typing import NamedTuple
 
 from tinyburn.base.errors import BackendUnavailable, OutOfMemory, hint_lines
 from tinyburn.base.text import amount
+
+WGPU_ROUNDING = 256
+"""Sizes are rounded up to a multiple of this many bytes, the widest alignment that WebGPU asks of a binding."""
+
+WGPU_SHELF_BYTES = 1 << 30
+"""If more than this lies on the shelves, they are cleared before a new buffer is made: sizes can be ever new."""
 
 
 class Missing(NamedTuple):

@@ -92,9 +92,9 @@ class EventLog:
     def clear(self) -> None:
         """Forgets what has been, so that the log of a long loop does not grow: it begins anew with what is alive now.
 
-        Each buffer comes with the operation that made it, as a maker without operands, its ALLOC in the category that
-        it has now, and its saves that have not ended. Ids and names stay. So whatever is read from the log later is
-        what the whole log would say of that time. Who holds the old list of events keeps it.
+        Each buffer comes with the operation that wrote what is in it, as a maker without operands, its ALLOC in the
+        category that it has now, and its saves that have not ended. Ids and names stay. So whatever is read from the
+        log later is what the whole log would say of that time. Who holds the old list of events keeps it.
 
         Raises ConfigError while `memory.measure` reads the log.
         """
@@ -122,7 +122,7 @@ class EventLog:
 
 def _events_of_the_living(events: list[Event]) -> list[Event]:
     """A log in which happens no more than is needed for what is alive at the end of another one."""
-    alive: dict[int, list[Event]] = {}  # for each buffer: its operation, its ALLOC, its open saves
+    alive: dict[int, list[Event]] = {}  # for each buffer: who wrote it, its ALLOC, its open saves
     op: Event = ()
     for event in events:
         kind, buffer = event[0], event[1]
@@ -130,6 +130,8 @@ def _events_of_the_living(events: list[Event]) -> list[Event]:
             op = event[:OP_OPERANDS]
         elif kind == Kind.ALLOC:
             alive[buffer] = [op, event]
+        elif kind == Kind.DONATE:
+            alive[buffer] = [op, *alive.pop(buffer)[1:]]  # what is in it now comes after what others have
         elif kind == Kind.FREE:
             del alive[buffer]
         elif kind == Kind.RECATEGORISE:

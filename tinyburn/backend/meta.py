@@ -62,6 +62,14 @@ class Meta(Strided):
         return _new(shape, np.dtype(dtype))
 
     @classmethod
+    def into(cls, target: StridedArray, name: str, *arguments: Any) -> StridedArray:
+        operation = OPERATIONS[name]
+        if operation.in_place and target.is_contiguous and operation.fits(target, arguments):
+            return target
+        result: StridedArray = super().into(target, name, *arguments)
+        return result
+
+    @classmethod
     def contiguous(cls, a: StridedArray) -> StridedArray:
         return _new(a.shape, a.dtype)
 

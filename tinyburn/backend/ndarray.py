@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,16 +10,19 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.dtype import DType
-from tinyburn.base.shape import Shape, reduced_count, reduced_shape
+from tinyburn.base.shape import Shape, num_elements, reduced_count, reduced_shape, row_major_strides
 
 from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds, quiet, rowmajor
 from .device import Device, MemoryUsage, check_count, check_only_device
-from .interface import Dims, Number, Operand
-from .operations import called
+from .fused import FUSED, whole_power
+from .interface import Dims, Number, Operand, picked
+from .operations import OPERATIONS, called
 
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT32 = NUMPY_DTYPES[DType.FLOAT32]
+_WHOLE_POWERS = (-2, -1, 1, 3, 4, 5, 6)
+"""Those are within 2 or 3 roundings as a product."""
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
@@ -95,6 +98,11 @@ class CpuDevice(Device["NdArray"]):
         return MemoryUsage(bytes_padding=0)
 
 
+def _of_two(of_arrays: Any, with_number: Any) -> Any:
+    """NumPy's own way for two arrays, and another one for an array and a number."""
+    return lambda a, b: of_arrays(a, b) if type(a) is type(b) else with_number(a, b)
+
+
 class NdArray(ArrayNamespace):
     """A primitive is a NumPy array that nobody else can reach, so nobody can change it.
 
@@ -105,7 +113,9 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def _elementwise(cls, name: str) -> Any:
-        return rowmajor(getattr(np, STANDARD.get(name, name)))
+        if name in ("maximum", "minimum"):
+            return _of_two(rowmajor(getattr(np, name)), FUSED[name])
+        return FUSED[name] if name in FUSED else rowmajor(getattr(np, STANDARD.get(name, name)))
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
@@ -140,25 +150,31 @@ class NdArray(ArrayNamespace):
 
     # Two operands
 
-    @staticmethod
-    @quiet
-    def multiply_no_nan(a: NumPyArray, b: Operand) -> NumPyArray:
-        return _zero_where(np.multiply(a, b, order="C"), a)
+    @classmethod
+    def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
+        """A small whole power is a product: the general one takes a hundred times as long for a negative number."""
+        if exponent == 2:
+            square: NumPyArray = cls.mul(a, a)
+            return square
+        if exponent == 0.5 and a.dtype.kind == "f":
+            root: NumPyArray = cls.sqrt(a)
+            return root
+        if exponent in _WHOLE_POWERS and (exponent > 0 or a.dtype.kind == "f"):
+            return whole_power(a, int(exponent))
+        power: NumPyArray = cls.powf(a, exponent)
+        return power
 
     @staticmethod
     @quiet
-    def scaled_mul(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
-        out = np.multiply(a, b, order="C")
-        out *= scale
-        return _zero_where(out, a)
-
-    @staticmethod
-    @quiet
-    def relu_backward(a: NumPyArray, out: NumPyArray) -> NumPyArray:
-        result = np.sign(out, order="C")  # a product with the sign is faster than a mask
-        result *= a
-        result += 0.0  # -0.0 + 0.0 is 0.0, which prints better
-        return _zero_where(result, out, a)
+    def linear(a: NumPyArray, weight: NumPyArray, bias: NumPyArray) -> NumPyArray:
+        """One product over all rows, and the bias added to it where it lies."""
+        if a.flags.c_contiguous and weight.flags.forc:
+            out = np.empty((*a.shape[:-1], weight.shape[1]), a.dtype)
+            np.dot(a.reshape(-1, a.shape[-1]), weight, out.reshape(-1, weight.shape[1]))
+        else:
+            out = np.matmul(a, weight)
+        out += bias
+        return out
 
     @staticmethod
     @quiet
@@ -166,6 +182,8 @@ class NdArray(ArrayNamespace):
         # For rank 2 `dot` is the same product in half the time. But it copies what BLAS cannot read.
         if len(a.shape) == 2 and a.flags.forc and b.flags.forc:
             product: NumPyArray = a.dot(b)
+        elif a.flags.c_contiguous and b.flags.forc and num_elements(b.shape[:-2]) == 1:
+            product = _rows_by_matrix(a, b.reshape(b.shape[-2:]))
         else:
             product = np.matmul(a, b)
         return product
@@ -182,11 +200,6 @@ class NdArray(ArrayNamespace):
     # One operand
 
     round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
-
-    @staticmethod
-    def erf(a: NumPyArray) -> NumPyArray:
-        """Element by element: NumPy has no erf, and Python's is exact."""
-        return np.fromiter((math.erf(x) for x in a.flat), a.dtype, a.size).reshape(a.shape)
 
     @staticmethod
     @quiet
@@ -236,28 +249,62 @@ class NdArray(ArrayNamespace):
     def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
         if a.size == 1:  # the same as below, in a tenth of the time
             return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
-        return np.broadcast_to(a, shape)
+        return a if a.shape == shape else np.broadcast_to(a, shape)  # which can only be read
 
     @staticmethod
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
-        return np.ascontiguousarray(a[_along(dim, indices)])
+        out = np.empty(indices.shape, a.dtype)
+        is_row_major = a.flags.c_contiguous
+        for piece in _pieces(indices.shape):
+            if is_row_major:  # "clip": the tensor has checked, and NumPy's own check would take a buffer
+                a.take(_places(a.shape, dim, indices, piece), out=out[piece], mode="clip")
+            else:
+                part = a[(*piece[:dim], slice(None), *piece[dim + 1 :])]
+                out[piece] = part[_along(dim, indices[piece])]
+        return out
 
     @staticmethod
     @quiet
     def scatter(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
         out = a.copy()
-        np.add.at(out, _along(dim, indices), b)  # `out[...] += b` would count a repeated index once
+        flat = out.reshape(-1)
+        for piece in _pieces(indices.shape):
+            # `flat[places] += b` would count a repeated index once. For arrays of rank 1 `at` is many times faster.
+            np.add.at(flat, _places(a.shape, dim, indices, piece).reshape(-1), b[piece].reshape(-1))
+        return out
+
+    @staticmethod
+    def select(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
+        if a.flags.c_contiguous:
+            taken: NumPyArray = a.take(indices, axis=dim)
+            return taken
+        out = np.empty(picked(a, dim, indices), a.dtype)  # `take` would copy the whole operand before
+        for piece in _pieces(out.shape):
+            index: tuple[Any, ...] = (*piece[:dim], indices[piece[dim]], *piece[dim + 1 :])
+            out[piece] = a[index]
         return out
 
     @staticmethod
     @quiet
     def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
+        if num_elements(a.shape[dim + 1 :]) < _LONG_RUN:
+            every = _lying_along(dim, a.ndim, indices)  # the same indices for each element of an entry
+            added: NumPyArray = NdArray.scatter(a, dim, np.broadcast_to(every, b.shape), b)
+            return added
         out = a.copy()
-        entries: tuple[Any, ...] = (*[slice(None)] * dim, indices)
-        np.add.at(out, entries, b)
+        rows = np.moveaxis(out, dim, 0)
+        for index, values in zip(indices.tolist(), np.moveaxis(b, dim, 0), strict=True):
+            row = rows[index, ...]
+            np.add(row, values, row)
         return out
 
     # About primitives
+
+    @classmethod
+    def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
+        if name == "add":
+            return _add_into(target, *arguments)
+        return FUSED[name](*arguments, out=target)
 
     @staticmethod
     def shares_buffer(a: NumPyArray, b: NumPyArray) -> bool:
@@ -268,27 +315,68 @@ class NdArray(ArrayNamespace):
         return (int(a.min()), int(a.max())) if a.size else None
 
 
-def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
-    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own position.
+for _name in FUSED:
+    if OPERATIONS[_name].fused:
+        setattr(NdArray, _name, staticmethod(FUSED[_name]))
 
-    The positions take a few buffers for a moment, and so does NumPy's own walk over them. The event log does not see
-    them.
-    """
-    rank = indices.ndim
+
+@quiet
+def _add_into(target: NumPyArray, a: Operand, b: Operand) -> NumPyArray:
+    return np.add(a, b, out=target)
+
+
+# Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
+# place of each element in the flattened array it is two to four times as fast. All places at once would take more
+# memory than the result, so they are found for a piece of the indices at a time, which the processor's cache holds
+# too. The event log does not see a piece: its size has a bound, as that of the buffers that NumPy itself works with.
+
+_PIECE = 16_384
+"""Indices of a piece: their places take 128 KiB."""
+
+_LONG_RUN = 512
+"""From so many elements side by side on, one call that adds them all is faster than finding the place of each."""
+
+
+def _pieces(shape: Shape) -> Iterator[tuple[slice, ...]]:
+    """Cuts a shape into parts of at most `_PIECE` elements, in row-major order."""
+    if num_elements(shape) <= _PIECE:
+        yield tuple([slice(0, size) for size in shape])
+        return
+    step = max(_PIECE // num_elements(shape[1:]), 1)
+    for start in range(0, shape[0], step):
+        for rest in _pieces(shape[1:]):
+            yield (slice(start, min(start + step, shape[0])), *rest)
+
+
+def _places(shape: Shape, dim: int, indices: NumPyArray, piece: tuple[slice, ...]) -> NumPyArray:
+    """Where a piece of the indices reads in a flattened row-major array of a shape."""
+    steps = row_major_strides(shape)
+    places: NumPyArray = np.multiply(indices[piece], steps[dim], dtype=np.intp)
+    for axis, (part, step) in enumerate(zip(piece, steps, strict=True)):
+        if axis != dim:
+            places += _lying_along(axis, len(shape), np.arange(part.start * step, part.stop * step, step))
+    return places
+
+
+def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
+    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own position."""
     return tuple(
-        indices if axis == dim else np.arange(size).reshape([-1 if other == axis else 1 for other in range(rank)])
+        indices if axis == dim else _lying_along(axis, indices.ndim, np.arange(size))
         for axis, size in enumerate(indices.shape)
     )
 
 
-def _zero_where(product: NumPyArray, *factors: NumPyArray) -> NumPyArray:
-    """A product that is 0 wherever a factor is, also against inf or NaN. One fast pass tells if there is a NaN."""
-    flat = product.reshape(-1)
-    squares = flat.dot(flat)
-    if squares != squares:  # only NaN is not itself
-        for factor in factors:
-            np.copyto(product, 0, where=factor == 0)
-    return product
+def _lying_along(dim: int, rank: int, values: NumPyArray) -> NumPyArray:
+    """A list as an array of some rank, of size 1 in all dims but one."""
+    return values.reshape((1,) * dim + (-1,) + (1,) * (rank - dim - 1))
+
+
+def _rows_by_matrix(a: NumPyArray, matrix: NumPyArray) -> NumPyArray:
+    """A batch by one matrix. The rows of all entries are those of one product, where NumPy computes one for each."""
+    out = np.empty((*a.shape[:-1], matrix.shape[1]), a.dtype)
+    rows = num_elements(a.shape[:-1])
+    a.reshape(rows, a.shape[-1]).dot(matrix, out.reshape(rows, out.shape[-1]))
+    return out
 
 
 def _draw(generator: Any, shape: Shape, distribution: AnyDistribution, dtype: DType) -> NumPyArray:

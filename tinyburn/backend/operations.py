@@ -99,6 +99,10 @@ class Operation:
             return dtype
         return np.dtype("bool" if self.result == "bool" else arguments[self.parameters.index("dtype")])
 
+    def fits(self, target: Any, arguments: Sequence[Any]) -> bool:
+        """Whether the result for these arguments has the shape and the dtype of a target."""
+        return bool(self.shape(*arguments) == target.shape and self.dtype(arguments) == target.dtype)
+
 
 OPERATIONS: dict[str, Operation] = {}
 """Every operation by its name, in the order of the interface."""

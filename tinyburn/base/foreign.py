@@ -232,8 +232,9 @@ def leave_out(cls: type[Any], subject: str) -> None:
 
     Nor does `dir` show them, so an editor offers our names alone.
     """
+    ours = set(dir(cls))
     for known, name in _BY_NAME:
-        if known == subject and name not in dir(cls):
+        if known == subject and name not in ours:
             setattr(cls, name, LeftOut(lambda _, name=name: missing(subject, "", name)))  # type: ignore[misc]
     shown: Any = cls
     shown.__dir__ = _names
@@ -250,7 +251,6 @@ def called(names: Any) -> list[str]:
 
 def explained(name: str, method: F) -> F:
     """A method, with an error of ours for a call that does not fit its parameters."""
-    habits = [habit for habit in HABITS if habit.name == name and habit.subject in ("x", "Tensor")]
 
     @wraps(method)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -260,6 +260,7 @@ def explained(name: str, method: F) -> F:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise  # from inside the method
             reason = str(error).replace(method.__qualname__, name)
+        habits = [habit for habit in HABITS if habit.name == name and habit.subject in ("x", "Tensor")]
         hints = dict.fromkeys(habit.ours for habit in habits)
         raise ForeignCall(name, reason, hint=f"write {' or '.join(hints)}")
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from tinyburn.backend import Backend
 from tinyburn.base.errors import BackendUnavailable
 from tinyburn.base.text import table
-from tinyburn.module.run import BACKENDS
+from tinyburn.module.run import BACKENDS, backend_called
 
 
 def devices() -> int:
     """Prints the report. It is an answer, not a failure, if a backend does not work here."""
-    print(report(BACKENDS))
+    print(report({name: backend_called(name) for name in BACKENDS}))
     return 0
 
 

@@ -6,12 +6,14 @@ what it rounds up, and what it keeps, can be told without it: by replaying the l
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from tinyburn.backend import Kind
+from tinyburn.backend.gpus import WGPU_ROUNDING, WGPU_SHELF_BYTES
 from tinyburn.backend.log import EventLog
-from tinyburn.backend.wgpu.pool import ROUNDING, SHELF_BYTES
 from tinyburn.base.errors import ConfigError
 
 from .extras import Row
@@ -83,7 +85,7 @@ class Allocator:
 class ShelfPool(Allocator):
     """The pool of the backend ``wgpu``: each size has a shelf of its own, and nothing is given back by itself."""
 
-    rounding = ROUNDING
+    rounding = WGPU_ROUNDING
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +95,7 @@ class ShelfPool(Allocator):
         shelf = self._shelves.get(size)
         if shelf:
             return shelf.pop()
-        if self.reserved - self.in_use > SHELF_BYTES:
+        if self.reserved - self.in_use > WGPU_SHELF_BYTES:
             self._shelves.clear()
             self.reserved = self.in_use
         return None
@@ -114,34 +116,52 @@ class SplittingPool(Allocator):
 
     def __init__(self) -> None:
         super().__init__()
-        self._free: list[Chunk] = []
+        self._free: dict[int, dict[Chunk, None]] = {}  # by size; of one size in the order in which they were freed
+        self._sizes: list[int] = []  # those that are free, in order
 
     def _find(self, size: int) -> Chunk | None:
         """The smallest free chunk that is large enough. What it has too much stays free, as its neighbour."""
-        large_enough = [chunk for chunk in reversed(self._free) if chunk.size >= size]
-        if not large_enough:
+        place = bisect_left(self._sizes, size)
+        if place == len(self._sizes):
             return None
-        chunk = min(large_enough, key=lambda chunk: chunk.size)  # of equal ones the first, which was freed last
-        self._free.remove(chunk)
+        chunk = next(reversed(self._free[self._sizes[place]]))
+        self._take_out(chunk)
         if chunk.size > size:
-            self._free.append(_cut(chunk, size))
+            self._put_in(_cut(chunk, size))
         return chunk
 
     def _keep(self, chunk: Chunk) -> None:
         """Joins it with the free chunks on both sides, so that a larger buffer fits again."""
-        if chunk.after in self._free:
+        if self._is_free(chunk.after):
             chunk = self._join(chunk, chunk.after)
-        if chunk.before in self._free:
+        if self._is_free(chunk.before):
             chunk = self._join(chunk.before, chunk)
-        self._free.append(chunk)
+        self._put_in(chunk)
 
     def _join(self, left: Chunk, right: Chunk) -> Chunk:
-        """Two neighbours become one. They are free, and on no list until `_keep` puts them there."""
+        """Two neighbours become one, which is free, and on no list until `_keep` puts it there."""
+        for chunk in (left, right):
+            if self._is_free(chunk):
+                self._take_out(chunk)
         joined = Chunk(left.size + right.size, left.before, right.after)
         _link(joined.before, joined)
         _link(joined, joined.after)
-        self._free = [chunk for chunk in self._free if chunk not in (left, right)]
         return joined
+
+    def _is_free(self, chunk: Chunk | None) -> TypeGuard[Chunk]:
+        return chunk is not None and chunk in self._free.get(chunk.size, {})
+
+    def _put_in(self, chunk: Chunk) -> None:
+        if chunk.size not in self._free:
+            self._free[chunk.size] = {}
+            insort(self._sizes, chunk.size)
+        self._free[chunk.size][chunk] = None
+
+    def _take_out(self, chunk: Chunk) -> None:
+        del self._free[chunk.size][chunk]
+        if not self._free[chunk.size]:
+            del self._free[chunk.size]
+            del self._sizes[bisect_left(self._sizes, chunk.size)]
 
 
 def _cut(chunk: Chunk, size: int) -> Chunk:

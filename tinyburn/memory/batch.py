@@ -1,4 +1,8 @@
-"""The largest batch that fits: exact, by planning; and beside it the usual formula, with what it gets wrong."""
+"""The largest batch that fits: exact, by planning; and beside it the usual formula, with what it gets wrong.
+
+Two plans mostly tell all others: the bytes at each event lie on a straight line. So the search asks the lines first,
+and plans what they say, and one sample more. Only where these plans prove the lines wrong does it double and halve.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import is_count
 from tinyburn.base.text import amount, table, thousands
 
-from .lines import Candidate, Run, candidates_of, read_run
+from .lines import Candidate, Run, candidates_of, largest_by_lines, read_run
 from .measure import Job, JobError
 from .plan import run_on_shapes, shapes_device
 
@@ -78,7 +82,7 @@ def max_batch_size(
     formula_at: tuple[int, int] = (1, 2),
     at_most: int = 2**20,
 ) -> BatchPlan:
-    """Finds the largest batch whose peak, with the reserve, fits: by doubling and bisection on plans.
+    """Finds the largest batch whose peak, with the reserve, fits. It is planned, and so is one sample more.
 
     Args:
         job: as for `plan`.
@@ -94,10 +98,12 @@ def max_batch_size(
     """
     _check(available_bytes, reserve_bytes, formula_at, at_most)
     search = _Search(job, device, available_bytes - reserve_bytes)
-    best = search.largest(at_most)
-    stopped = search.fits(best + 1)
+    search.check_one_sample()
+    search.peak_or_none(2)  # a batch of 1 often takes a way of its own, which needs no broadcasting: lines begin here
     formula = _formula(search, *formula_at)
     over = search.peak_or_none(formula) if formula else None
+    best = search.largest(at_most)
+    stopped = search.fits(best + 1)
     runs = [search.runs[batch] for batch in sorted(search.runs)]
     samples = tuple((run.batch, run.peak) for run in runs)
     found = search.runs[best]
@@ -135,24 +141,58 @@ class _Search:
         self.job, self.device, self.budget = job, device, budget
         self.runs: dict[int, Run] = {}
 
-    def largest(self, at_most: int) -> int:
-        """The largest batch that fits, up to ``at_most``."""
+    def check_one_sample(self) -> None:
+        """Raises JobError if not even one sample fits."""
         if not self.fits(1):
-            raise self._no_sample()
-        fits, over = 1, 2
-        while over < at_most and self.fits(over):
-            fits, over = over, 2 * over
-        over = min(over, at_most)
-        if self.fits(over):
-            self._check_growth(fits, over)
-            return over
+            need, step = self.runs[1].peak, self.runs[1].peak_step
+            reason = f"a batch of 1 needs {amount(need)} at {step}, and {amount(self.budget)} are there"
+            raise JobError(_ASKED, reason, hint=f"{amount(need - self.budget)} more would do")
+
+    def largest(self, at_most: int) -> int:
+        """The largest batch that fits, up to ``at_most``. One sample fits, and others may have been planned before.
+
+        Lines that bend could be asked for ever, so each time that they were wrong, what is left is cut by a plan that
+        needs no lines. It doubles as long as halving would go further: a job may take long for a large batch.
+        """
+        planned = sorted(self.runs.values(), key=lambda run: run.batch)
+        over = min((run.batch for run in planned if run.peak > self.budget), default=at_most + 1)
+        over = min(over, at_most + 1)
+        fits = max(run.batch for run in planned if run.batch < over)
         while over - fits > 1:
-            middle = (fits + over) // 2
-            if self.fits(middle):
-                fits = middle
-            else:
-                over = middle
+            fits, over = self._ask_lines(fits, over, at_most)
+            if over - fits > 1:
+                fits, over = self._ask(min(2 * fits, (fits + over) // 2), fits, over)
+        if fits == at_most:
+            self._check_growth(at_most)
         return fits
+
+    def _ask(self, batch: int, fits: int, over: int) -> tuple[int, int]:
+        """The largest that is known to fit and the smallest that does not, once a batch between them is planned."""
+        return (batch, over) if self.fits(batch) else (fits, batch)
+
+    def _ask_lines(self, fits: int, over: int, at_most: int) -> tuple[int, int]:
+        """Plans what the lines say, and one sample more. If the lines are right, the two of them are the answer."""
+        foretold = self._foretell(fits, over, at_most)
+        if foretold is not None and foretold > fits:
+            fits, over = self._ask(foretold, fits, over)
+        if foretold == fits and fits + 1 < over:
+            fits, over = self._ask(fits + 1, fits, over)
+        return fits, over
+
+    def _foretell(self, fits: int, over: int, at_most: int) -> int | None:
+        """The answer by the lines through the largest batch that fits and the nearest one with the same outline.
+
+        Lines that allow as much as is known to be too much are wrong, and the next nearest is tried. None if no line
+        is left.
+        """
+        here = self.runs[fits]
+        others = sorted(self.runs.values(), key=lambda run: (abs(run.batch - fits), run.batch))
+        for other in others:
+            if other is not here and other.outline == here.outline:
+                foretold = min(largest_by_lines(here, other, self.budget, at_most), at_most)
+                if foretold < over:
+                    return max(foretold, fits)
+        return None
 
     def fits(self, batch: int) -> bool:
         """Whether the peak at a batch size is within the budget.
@@ -201,13 +241,9 @@ class _Search:
             hint = f"a batch of {works.batch} works and fits, with {amount(works.peak)}; what limits it is not memory"
         return JobError(_ASKED, reason, hint=hint)
 
-    def _no_sample(self) -> JobError:
-        need = self.runs[1].peak
-        reason = f"a batch of 1 needs {amount(need)} at {self.runs[1].peak_step}, and {amount(self.budget)} are there"
-        return JobError(_ASKED, reason, hint=f"{amount(need - self.budget)} more would do")
-
-    def _check_growth(self, low: int, high: int) -> None:
-        """Raises JobError if not one moment of the job has more bytes with a larger batch."""
+    def _check_growth(self, high: int) -> None:
+        """Raises JobError if not one moment of the job has more bytes than with the next smaller batch planned."""
+        low = max((batch for batch in self.runs if batch < high), default=high)
         if low < high and self.runs[low].totals == self.runs[high].totals:
             reason = (
                 f"it has the same bytes with a batch of {low} and of {high}, {amount(self.runs[high].peak)} at most"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gc
-import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tinyburn.autodiff.nodes import Node
-from tinyburn.backend import Category, Kind, MemoryUsage
+from tinyburn.autodiff.nodes import Node, new_number
+from tinyburn.backend import Kind, MemoryUsage
 from tinyburn.backend.log import EventLog
-
-from .timeline import walk
 
 How: TypeAlias = Literal["measured", "simulated", "not measured"]
 
@@ -32,7 +30,9 @@ class Row:
     how: How
 
 
-def read_extras(log: EventLog, padding: int | None, cached: int | None, nodes: int | None, how: How) -> tuple[Row, ...]:
+def read_extras(
+    log: EventLog, gradients: int, padding: int | None, cached: int | None, nodes: int | None, how: How
+) -> tuple[Row, ...]:
     """The rows of one run.
 
     - ``padding``: what the allocator added to the sizes of the buffers, at the peak.
@@ -43,7 +43,6 @@ def read_extras(log: EventLog, padding: int | None, cached: int | None, nodes: i
     - ``gradient storage``: the most bytes of leaves' gradients that were alive at once. That need not be at the peak.
     - ``staging``: bytes that were copied from the host or to it, all together.
     """
-    gradients = max((totals[Category.GRADIENT] for _, _, totals in walk(log)), default=0)
     copied = sum(event[2] for event in log.events if event[0] == Kind.TRANSFER)
     return (
         _row("padding", padding, how),
@@ -92,21 +91,22 @@ class NodeCounter:
     """Counts the graph nodes that were made since it was: those of one job.
 
     Nothing in tinyburn keeps a list of nodes (a graph belongs to its tensors), so it asks Python's garbage collector
-    for every object there is. That takes some milliseconds.
+    for every object there is. That takes some milliseconds, and more in a notebook that has imported large libraries.
     """
 
     def __init__(self) -> None:
-        self._earlier = weakref.WeakSet(_nodes())
+        self._start = new_number()
 
     def __repr__(self) -> str:
         return "NodeCounter()"
 
     def count(self) -> int:
         """How many are alive now."""
-        return sum(node not in self._earlier for node in _nodes())
+        kinds = {Node, *_subclasses(Node)}  # a look into a set is quicker than issubclass, for a million objects
+        return sum(type(found) in kinds and found.number > self._start for found in gc.get_objects())
 
 
-def _nodes() -> list[Node]:
-    return [
-        found for found in gc.get_objects() if issubclass(type(found), Node)
-    ]  # not isinstance, which asks the object
+def _subclasses(kind: type[Node]) -> Iterator[type[Node]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _subclasses(below)

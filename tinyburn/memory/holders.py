@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from tinyburn.tensor.checks import check_device
 
 from .measure import Job, JobError, find_log, read_report
 from .plan import run_on_shapes, shapes_device
-from .timeline import Step, walk
+from .timeline import Step, steps_of
 
 Names: TypeAlias = dict[int, tuple[str, ...]]
 """For each buffer the names that hold it, the innermost function's first, each as ``name in function``."""
@@ -59,7 +59,8 @@ class Holder:
         buffer: its number in the log.
         bytes: its size.
         category: what it is at the peak.
-        made_by: the operation that made it.
+        made_by: the operation that wrote what is in it now. Mostly that is the one that made it.
+        written: the index of the event at which it did: its ALLOC, or the last DONATE until then.
         since: the index of its ALLOC event.
         until: the index of its FREE event; None if the log ends before.
         savers: the graph nodes that keep it. A buffer with neither savers nor names is held by the operation that runs.
@@ -70,6 +71,7 @@ class Holder:
     bytes: int
     category: Category
     made_by: Step
+    written: int
     since: int
     until: int | None
     savers: tuple[Saver, ...]
@@ -130,21 +132,46 @@ def _names_at(peak: int, log: EventLog, job: Job, batch_size: int, device: Devic
 def read_holders(log: EventLog, event: int, names: Names) -> tuple[Holder, ...]:
     """What is alive right after one event: a pure function of the log, and of the names that were found there."""
     savers = open_savers(log, event)
-    ends = {past[1]: index for index, past in enumerate(log.events) if past[0] == Kind.FREE}
-    holders: dict[int, Holder] = {}
-    for index, (current, step, _) in enumerate(walk(log)):
+    alive: dict[int, _Block] = {}
+    for index, (current, step) in enumerate(steps_of(log)):
         kind, buffer = current[0], current[1]
         if index > event:
             break
         if kind == Kind.ALLOC:
-            kept, named = savers.get(buffer, ()), names.get(buffer, ())
-            category, end = Category(current[3]), ends.get(buffer)
-            holders[buffer] = Holder(buffer, current[2], category, step, index, end, kept, named)
+            alive[buffer] = _Block(current[2], current[3], step, index, index)
+        elif kind == Kind.DONATE:
+            alive[buffer].made_by, alive[buffer].written = step, index
         elif kind == Kind.RECATEGORISE:
-            holders[buffer] = replace(holders[buffer], category=Category(current[2]))
+            alive[buffer].category = current[2]
         elif kind == Kind.FREE:
-            del holders[buffer]
-    return tuple(sorted(holders.values(), key=lambda holder: (-holder.bytes, holder.buffer)))
+            del alive[buffer]
+    ends = {later[1]: event + 1 + index for index, later in enumerate(log.events[event + 1 :]) if later[0] == Kind.FREE}
+    holders = [
+        Holder(
+            buffer,
+            block.bytes,
+            Category(block.category),
+            block.made_by,
+            block.written,
+            block.since,
+            ends.get(buffer),
+            savers.get(buffer, ()),
+            names.get(buffer, ()),
+        )
+        for buffer, block in alive.items()
+    ]
+    return tuple(sorted(holders, key=lambda holder: (-holder.bytes, holder.buffer)))
+
+
+@dataclass(slots=True)
+class _Block:
+    """What the log has said of a buffer so far; the names are those of `Holder`."""
+
+    bytes: int
+    category: int
+    made_by: Step
+    written: int
+    since: int
 
 
 def open_savers(log: EventLog, event: int) -> dict[int, tuple[Saver, ...]]:
@@ -152,15 +179,19 @@ def open_savers(log: EventLog, event: int) -> dict[int, tuple[Saver, ...]]:
 
     A RELEASE says which operation, operand and module it was; if several such saves are open, it is the latest.
     """
-    saves: dict[int, list[Saver]] = {}
+    saves: dict[int, list[tuple[Event, int]]] = {}  # for each buffer: who keeps it, and the SAVE
     for index, current in enumerate(log.events[: event + 1]):
         if current[0] == Kind.SAVE:
-            saves.setdefault(current[1], []).append(_read_saver(log, current[3:], index))
+            saves.setdefault(current[1], []).append((current[3:], index))
         elif current[0] == Kind.RELEASE:
-            ended = _read_saver(log, current[2:], index)
-            still = saves[current[1]]
-            still.remove([saver for saver in still if saver == replace(ended, event=saver.event)][-1])
-    return {buffer: tuple(still) for buffer, still in saves.items() if still}
+            _end_latest(saves[current[1]], current[2:])
+    return {buffer: tuple([_read_saver(log, *one) for one in still]) for buffer, still in saves.items() if still}
+
+
+def _end_latest(saves: list[tuple[Event, int]], keeper: Event) -> None:
+    """From behind: a parameter can have many saves, and a backward pass mostly ends the last one first."""
+    latest = next(at for at in reversed(range(len(saves))) if saves[at][0] == keeper)
+    del saves[latest]
 
 
 def _read_saver(log: EventLog, keeper: Event, index: int) -> Saver:

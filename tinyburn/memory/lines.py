@@ -12,9 +12,12 @@ from tinyburn.backend import Kind
 from tinyburn.backend.log import EventLog
 from tinyburn.base.text import amount
 
-from .timeline import SETUP, Step, walk
+from .timeline import SETUP, Step, steps_of
 
 Bytes: TypeAlias = int | Fraction
+
+_WITH_SIZES = frozenset({Kind.ALLOC, Kind.TRANSFER})
+"""The kinds of event that say a number of bytes, each at the same place."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,40 @@ class Run:
 
 
 def read_run(batch: int, log: EventLog) -> Run:
-    """What the lines are made of, from the log of a run."""
-    rows = [(sum(totals), step) for _, step, totals in walk(log)]
-    with_sizes = (Kind.ALLOC, Kind.TRANSFER)
-    events = tuple((*event[:2], *event[3:]) if event[0] in with_sizes else event for event in log.events)
-    totals, steps = [total for total, _ in rows], [step for _, step in rows]
-    largest = max((event[2] for event in log.events if event[0] == Kind.ALLOC), default=0)
-    return Run(batch, tuple(totals), tuple(steps), (tuple(log.names), events), largest)
+    """What the lines are made of, from the log of a run.
+
+    Several runs are kept while others are planned, and Python's garbage collector looks at each object of theirs again
+    and again. So the outline is one long list, in which each event's length comes before it, and equal steps are one.
+    """
+    total = largest = 0
+    sizes: dict[int, int] = {}
+    totals: list[int] = []
+    outline: list[int] = []
+    known: dict[Step, Step] = {}
+    for event in log.events:
+        kind = event[0]
+        if kind == Kind.ALLOC:
+            size = sizes[event[1]] = event[2]
+            total, largest = total + size, max(largest, size)
+        elif kind == Kind.FREE:
+            total -= sizes.pop(event[1])
+        totals.append(total)
+        outline.append(len(event))
+        outline += event[:2] + event[3:] if kind in _WITH_SIZES else event
+    steps = tuple([known.setdefault(step, step) for _, step in steps_of(log)])
+    return Run(batch, tuple(totals), steps, (tuple(log.names), outline), largest)
+
+
+def largest_by_lines(one: Run, other: Run, budget: int, at_most: int) -> int:
+    """The largest batch at which no event has more bytes than the budget, by straight lines through two runs.
+
+    They have one outline. If no line rises, no batch is too large: ``at_most``.
+    """
+    low, high = sorted((one, other), key=lambda run: run.batch)
+    span = high.batch - low.batch
+    pairs = set(zip(low.totals, high.totals, strict=True))
+    rising = (low.batch + (budget - start) * span // (end - start) for start, end in pairs if end > start)
+    return min(rising, default=at_most)
 
 
 def candidates_of(runs: Sequence[Run]) -> tuple[Candidate, ...]:
@@ -123,12 +153,17 @@ def _envelope(runs: Sequence[Run]) -> list[Candidate]:
     if first is last:
         return [Candidate(first.peak_step, 0, first.peak, first.batch, first.batch)]
     span = last.batch - first.batch
+    bytes_of: dict[tuple[int, ...], int] = {}  # the bytes in each run: the first event that has them
+    for event, totals in enumerate(zip(*[run.totals for run in runs], strict=True)):
+        bytes_of.setdefault(totals, event)
     lines: dict[tuple[Bytes, Bytes], int] = {}  # (per sample, fixed): the first event that lies on it
-    for event, (low, high) in enumerate(zip(first.totals, last.totals, strict=True)):
-        if any((run.totals[event] - low) * span != (high - low) * (run.batch - first.batch) for run in runs):
+    for totals, event in bytes_of.items():
+        low, high = totals[0], totals[-1]
+        steps = zip(totals, runs, strict=True)
+        if any((total - low) * span != (high - low) * (run.batch - first.batch) for total, run in steps):
             return []
         slope = _whole(Fraction(high - low, span))
-        lines.setdefault((slope, _whole(low - slope * first.batch)), event)
+        lines[slope, _whole(low - slope * first.batch)] = event
     return [
         Candidate(first.steps[lines[line]], *line, start, end)
         for line, start, end in _highest(list(lines), first.batch, last.batch)

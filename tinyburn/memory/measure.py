@@ -152,13 +152,13 @@ def read_report(
     how: How = "measured",
 ) -> MemoryReport:
     """The report on a log: a pure function of it, and of what else was counted. None is for what was not."""
-    peak, at, step, peak_event = 0, (0,) * len(Category), SETUP, -1
-    for number, current, totals in moments(log):
-        total = sum(totals)
-        if total > peak or (total == peak and current is step):  # the same operation: its last word counts
+    peak, at, step, peak_event, gradients = 0, (0,) * len(Category), SETUP, -1, 0
+    for number, (current, totals, counts) in enumerate(moments(log)):
+        total, gradients = sum(totals), max(gradients, totals[Category.GRADIENT])
+        if counts and (total > peak or (total == peak and current is step)):  # of one operation the last word counts
             peak, at, step, peak_event = total, totals, current, number
     by_name = {category.name.lower(): at[category] for category in Category if at[category]}
-    rows = read_extras(log, padding, cached, nodes, how)
+    rows = read_extras(log, gradients, padding, cached, nodes, how)
     return MemoryReport(peak, by_name, str(step), padding, log, peak_event, rows)
 
 

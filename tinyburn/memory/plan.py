@@ -12,20 +12,30 @@ from .extras import NodeCounter
 from .measure import Job, MemoryReport, find_log, finish, read_report, traced_device
 
 
-def plan(job: Job, batch_size: int, *, device: Device[Any] | None = None, precision: str = "float32") -> MemoryReport:
+def plan(
+    job: Job,
+    batch_size: int,
+    *,
+    device: Device[Any] | None = None,
+    precision: str = "float32",
+    count_nodes: bool = False,
+) -> MemoryReport:
     """What `measure` would report, without allocating any tensor's data.
 
-    The events are those of the real run, one for one, because it is the same program. The job runs twice: the
-    second time only to count the graph's nodes at the peak.
+    The events are those of the real run, one for one, because it is the same program.
 
     Args:
         job: as for `measure`. It cannot read values, which do not exist here.
         batch_size: the samples of one batch.
         device: whose decorators, options and dtypes to plan for; None for ``Autodiff`` on any backend.
         precision: the dtype of new Float tensors, if there is no device to tell it.
+        count_nodes: also count the graph's nodes at the peak, for the ``metadata`` row. Which moment is the peak is
+            known only at the end, so the job then runs a second time.
     """
     log = run_on_shapes(job, batch_size, shapes_device(device, precision))
     report = read_report(log, None, how="simulated")
+    if not count_nodes:
+        return report
     nodes = _nodes_at(report, job, batch_size, shapes_device(device, precision))
     return read_report(log, None, nodes=nodes, how="simulated")
 

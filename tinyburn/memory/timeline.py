@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinyburn.backend import Category, Kind
 from tinyburn.backend.log import OP_OPERANDS, Event, EventLog
@@ -12,9 +12,8 @@ Totals = tuple[int, ...]
 """Bytes by category, in the order of `Category`."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """The operation that an event belongs to.
+class Step(NamedTuple):
+    """The operation that an event belongs to. Two calls of one operation are equal, and are not the same object.
 
     Attributes:
         op: the operation's name; empty before the first one.
@@ -33,6 +32,9 @@ class Step:
         return f"{self.op or 'setup'}{where}" + (f", the backward of {self.rule_of}" if self.rule_of else "")
 
 
+_MOVING = frozenset({Kind.ALLOC, Kind.FREE, Kind.RECATEGORISE})
+"""The kinds of event after which other bytes are alive than before."""
+
 SETUP = Step("", "", "setup", "")
 
 
@@ -42,38 +44,46 @@ def read_step(event: Event, names: list[str], *, started: bool) -> Step:
     return Step(names[event[1]], names[event[2]], phase if started else "setup", rule_of)
 
 
-def walk(log: EventLog) -> Iterator[tuple[Event, Step, Totals]]:
-    """Each event with the operation that it belongs to and the bytes alive after it."""
-    totals = [0] * len(Category)
-    alive: dict[int, tuple[int, int]] = {}  # buffer: (bytes, category)
+def steps_of(log: EventLog) -> Iterator[tuple[Event, Step]]:
+    """Each event with the operation that it belongs to."""
     step, started = SETUP, False
     for event in log.events:
-        kind, subject = event[0], event[1]
-        if kind == Kind.OP:
+        if event[0] == Kind.OP:
             started = started or len(event) > OP_OPERANDS
             step = read_step(event, log.names, started=started)
-        elif kind == Kind.ALLOC:
+        yield event, step
+
+
+def walk(log: EventLog) -> Iterator[tuple[Event, Step, Totals]]:
+    """Each event with the operation that it belongs to and the bytes alive after it."""
+    now = [0] * len(Category)
+    totals = tuple(now)
+    alive: dict[int, tuple[int, int]] = {}  # buffer: (bytes, category)
+    for event, step in steps_of(log):
+        kind, subject = event[0], event[1]
+        if kind == Kind.ALLOC:
             alive[subject] = event[2], event[3]
-            totals[event[3]] += event[2]
+            now[event[3]] += event[2]
         elif kind == Kind.FREE:
             size, category = alive.pop(subject)
-            totals[category] -= size
+            now[category] -= size
         elif kind == Kind.RECATEGORISE:
             size, category = alive[subject]
             alive[subject] = size, event[2]
-            totals[category] -= size
-            totals[event[2]] += size
-        yield event, step, tuple(totals)
+            now[category] -= size
+            now[event[2]] += size
+        if kind in _MOVING:
+            totals = tuple(now)
+        yield event, step, totals
 
 
-def moments(log: EventLog) -> Iterator[tuple[int, Step, Totals]]:
-    """The moments at which an operation's memory is what it needs: its event's number, the operation, the bytes.
+def moments(log: EventLog) -> Iterator[tuple[Step, Totals, bool]]:
+    """For each event its operation, the bytes alive after it, and whether these are what the operation needs.
 
-    What follows the first release in an operation is left out: the rule has run, and what it had kept is going.
+    They are not from the first release in an operation on: the rule has run, and what it had kept is going.
     """
     finished: Step | None = None
-    for number, (event, step, totals) in enumerate(walk(log)):
+    for event, step, totals in walk(log):
         if event[0] == Kind.RELEASE:
             finished = step
-        if step is not finished:
-            yield number, step, totals
+        yield step, totals, step is not finished

@@ -1,12 +1,12 @@
 """What the peak would be, had one thing been different: the event log, replayed with other lives or other sizes.
 
-A subtraction at the old peak would be too good, since the peak can move to another operation. So each question makes
-a new list of lives, and the peak is looked for again in all of it.
+A subtraction at the old peak would be too good, since the peak can move to another operation. So each question gives
+other lives to some values, and the peak is looked for again among all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyburn.backend import Category
@@ -14,7 +14,7 @@ from tinyburn.backend.operations import OPERATIONS
 from tinyburn.base.dtype import Float
 from tinyburn.base.text import amount
 
-from .history import History, Life, Moment, Record, highest
+from .history import History, Life, Moment, Record
 
 _STATE = frozenset({Category.PARAMETER, Category.OPTIMIZER})
 
@@ -48,26 +48,25 @@ def what_ifs(history: History) -> tuple[WhatIf, WhatIf, WhatIf]:
     """The three of the peak card."""
     idle, kept, wide = past_their_use(history), recomputable(history), wide_floats(history)
     return (
-        answer(history, "names dropped", without_names(history, idle), len(idle)),
-        answer(history, "activations recomputed", recomputed(history, kept), len(kept)),
-        answer(history, "half precision", halved(history, wide), len(wide)),
+        answer(history, "names dropped", without_names(history, idle), idle),
+        answer(history, "activations recomputed", recomputed(history, kept), kept),
+        answer(history, "half precision", halved(history, wide), wide),
     )
 
 
-def this_one_recomputed(history: History, buffer: int) -> WhatIf | None:
-    """The same for one activation, and for those that do the same in other steps; None for any other buffer."""
-    every = recomputable(history)
-    if buffer not in every:
+def this_one_recomputed(history: History, value: int) -> WhatIf | None:
+    """The same for one activation, and for those that do the same in other steps; None for any other value."""
+    if not is_recomputable(history, history.records[value]):
         return None
-    chosen = [other for other in every if history.role(other) == history.role(buffer)]
-    return answer(history, "recomputed", recomputed(history, chosen), len(chosen))
+    chosen = [other for other in history.alike(value) if is_recomputable(history, history.records[other])]
+    return answer(history, "recomputed", recomputed(history, chosen), chosen)
 
 
-def answer(history: History, question: str, lives: list[Life], touched: int) -> WhatIf:
-    """Looks for the peak again."""
-    before = highest(record.life for record in history.records.values())[1]
-    peak, moment = highest(lives)
+def answer(history: History, question: str, lives: Mapping[int, Sequence[Life]], chosen: Iterable[int]) -> WhatIf:
+    """Looks for the peak again, with other lives for some values; the question is about the chosen ones."""
+    before, (peak, moment) = history.peak[1], history.peak_if(lives)
     operation, moved = _operation(moment), history.number(_operation(moment)) != history.number(before[0])
+    touched = len({history.records[value].buffer for value in chosen})
     return WhatIf(question, peak, str(history.steps[operation]) if history.steps else "", moved, touched)
 
 
@@ -81,18 +80,19 @@ def _operation(moment: Moment) -> int:
 
 
 def past_their_use(history: History) -> dict[int, int]:
-    """Each buffer that outlives its last use, and where that use is over.
+    """Each value that outlives its last use, and where that use is over.
 
-    In the forward pass nothing but Python can hold such a buffer: a name, a list, or an expression that waits for its
+    In the forward pass nothing but Python can hold such a value: a name, a list, or an expression that waits for its
     end. Parameters, optimizer state and what the job returns are meant to stay.
     """
     ends: dict[int, int] = {}
-    for buffer, record in history.records.items():
-        if buffer in history.returned or record.categories & _STATE or not _is_users(history, record):
+    for value, record in history.records.items():
+        if value in history.returned or record.categories & _STATE or not _is_users(history, record):
             continue
-        end = max(record.last_release, history.next_op(max([record.start, *record.reads])))
+        last_use = record.reads[-1] if record.reads else record.start
+        end = max(record.last_release, history.next_op(last_use))
         if history.next_op(end - 1) < record.end and end < record.end:
-            ends[buffer] = end
+            ends[value] = end
     return ends
 
 
@@ -101,12 +101,10 @@ def _is_users(history: History, record: Record) -> bool:
     return not history.is_backward(record.start) or Category.GRADIENT in record.categories
 
 
-def without_names(history: History, ends: dict[int, int]) -> list[Life]:
-    """Every such buffer goes right after its last use."""
-    return [
-        Life((record.start, 0), (ends.get(buffer, record.end), 0), record.size)
-        for buffer, record in history.records.items()
-    ]
+def without_names(history: History, ends: Mapping[int, int]) -> dict[int, list[Life]]:
+    """Every such value goes right after its last use."""
+    lives = {value: history.records[value].life for value in ends}
+    return {value: [life._replace(end=(ends[value], 0))] for value, life in lives.items()}
 
 
 # Activations recomputed
@@ -114,11 +112,12 @@ def without_names(history: History, ends: dict[int, int]) -> list[Life]:
 
 def recomputable(history: History) -> list[int]:
     """The activations that a memory-bound operation made: what `BalancedCheckpointing` does not keep."""
-    return [
-        buffer
-        for buffer, record in history.records.items()
-        if Category.ACTIVATION in record.categories and is_memory_bound(history, record)
-    ]
+    return [value for value, record in history.records.items() if is_recomputable(history, record)]
+
+
+def is_recomputable(history: History, record: Record) -> bool:
+    """Whether `BalancedCheckpointing` would not keep it."""
+    return Category.ACTIVATION in record.categories and is_memory_bound(history, record)
 
 
 def is_memory_bound(history: History, record: Record) -> bool:
@@ -128,44 +127,51 @@ def is_memory_bound(history: History, record: Record) -> bool:
     return bool(history.operands(record.made)) and OPERATIONS[history.op_name(record.made)].cheap
 
 
-def recomputed(history: History, chosen: list[int]) -> list[Life]:
-    """The chosen buffers go after their last forward use, and come back right before the backward pass reads them."""
+def recomputed(history: History, chosen: Sequence[int]) -> dict[int, list[Life]]:
+    """The chosen values go after their last forward use, and come back right before the backward pass reads them."""
     replay = _Replay(history, chosen)
-    for event, buffer in sorted((replay.needed_at[buffer], buffer) for buffer in replay.needed_at):
-        replay.bring_back(buffer, event)
-    return [Life(*span, history.records[buffer].size) for buffer, spans in replay.spans.items() for span in spans]
+    for event, value in sorted((replay.needed_at[value], value) for value in replay.needed_at):
+        replay.bring_back(value, event)
+    return {
+        value: [Life(*span, history.records[value].size) for span in spans] for value, spans in replay.spans.items()
+    }
 
 
 class _Replay:
-    """The spans in which each buffer is alive, while the recomputations are put in one after the other.
+    """The spans in which some values are alive, while the recomputations are put in one after the other.
 
     Attributes:
-        spans: by buffer.
-        needed_at: for each buffer that goes early, the first event of the backward pass that reads it.
+        spans: by value; one that is not in here is alive as it was.
+        needed_at: for each value that goes early, the first event of the backward pass that reads it.
     """
 
-    def __init__(self, history: History, chosen: list[int]) -> None:
+    def __init__(self, history: History, chosen: Sequence[int]) -> None:
         self.history = history
         self.spans: dict[int, list[tuple[Moment, Moment]]] = {}
         self.needed_at: dict[int, int] = {}
         self._inserted: dict[int, int] = {}
         self._waiting: set[int] = set()
-        for buffer, record in history.records.items():
-            self.spans[buffer] = [((record.start, 0), (record.end, 0))]
-        for buffer in chosen:
-            self._let_go(buffer, history.records[buffer])
+        for value in chosen:
+            self._let_go(value, history.records[value])
 
-    def _let_go(self, buffer: int, record: Record) -> None:
+    def _spans(self, value: int) -> list[tuple[Moment, Moment]]:
+        """Those of one value, to be changed."""
+        if value not in self.spans:
+            record = self.history.records[value]
+            self.spans[value] = [((record.start, 0), (record.end, 0))]
+        return self.spans[value]
+
+    def _let_go(self, value: int, record: Record) -> None:
         """After its last forward use, unless a Python name holds it longer than the graph does."""
         first_rule = next((event for event in record.reads if self.history.is_backward(event)), None)
         if first_rule is None or first_rule > record.last_release:
             return
-        self.needed_at[buffer] = first_rule
-        self._waiting.add(buffer)
+        self.needed_at[value] = first_rule
+        self._waiting.add(value)
         if record.end <= self.history.next_op(record.last_release):
             uses = [event for event in record.reads if event < first_rule]
             end = self.history.next_op(max([record.start, *uses]))
-            self.spans[buffer] = [((record.start, 0), (end, 0))]
+            self.spans[value] = [((record.start, 0), (end, 0))]
 
     def bring_back(self, target: int, event: int) -> None:
         """Recomputes one buffer right before an operation, with whatever else that takes."""
@@ -173,17 +179,19 @@ class _Replay:
             return
         order = self._missing(target, event)
         last_use = {operand: made for made in order for operand in self._operands(made)}
-        for buffer in order:
+        again = set(order)
+        for value in order:
             self._inserted[event] = self._inserted.get(event, 0) + 1
             now = (event - 1, self._inserted[event])
-            stays = buffer in self._waiting
-            end = (self.history.records[buffer].last_release, 0) if stays else (event, 0)
-            self.spans[buffer].append((now, end))
-            self._waiting.discard(buffer)
-            for operand in dict.fromkeys(self._operands(buffer)):
-                start, until = self.spans[operand][-1]
-                if operand in order and until == (event, 0) and last_use[operand] == buffer:
-                    self.spans[operand][-1] = (start, (now[0], now[1] + 1))
+            stays = value in self._waiting
+            end = (self.history.records[value].last_release, 0) if stays else (event, 0)
+            self._spans(value).append((now, end))
+            self._waiting.discard(value)
+            for operand in dict.fromkeys(self._operands(value)):
+                if operand in again and last_use[operand] == value:
+                    start, until = self.spans[operand][-1]
+                    if until == (event, 0):
+                        self.spans[operand][-1] = (start, (now[0], now[1] + 1))
 
     def _missing(self, target: int, event: int) -> list[int]:
         """What has to be made again, in the order of the program; an operand that cannot be is kept until then."""
@@ -191,35 +199,33 @@ class _Replay:
         while stack:
             for operand in self._operands(stack.pop()):
                 if not is_memory_bound(self.history, self.history.records[operand]):
-                    start, end = self.spans[operand][-1]
-                    self.spans[operand][-1] = (start, max(end, (self.history.records[target].last_release, 0)))
+                    start, end = self._spans(operand)[-1]
+                    self._spans(operand)[-1] = (start, max(end, (self.history.records[target].last_release, 0)))
                 elif operand not in found and not self._is_at_hand(operand, event):
                     found.add(operand)
                     stack.append(operand)
         return sorted(found)
 
-    def _operands(self, buffer: int) -> tuple[int, ...]:
-        return self.history.operands(self.history.records[buffer].made)
+    def _operands(self, value: int) -> tuple[int, ...]:
+        return self.history.operands(self.history.records[value].made)
 
-    def _is_at_hand(self, buffer: int, event: int) -> bool:
+    def _is_at_hand(self, value: int, event: int) -> bool:
         """Whether the graph keeps its value at that operation. What only a name holds, the graph cannot find."""
-        start, end = self.spans[buffer][-1]
+        start, end = self._spans(value)[-1]
         is_alive = start <= (event - 1, self._inserted.get(event, 0)) and end >= (event, 0)
-        return is_alive and buffer not in self._waiting and event <= self.history.records[buffer].last_release
+        return is_alive and value not in self._waiting and event <= self.history.records[value].last_release
 
 
 # Half precision
 
 
 def wide_floats(history: History) -> set[int]:
-    """The buffers of float32 and float64: whole numbers and truth values stay, and float16 has no half."""
+    """The values of float32 and float64: whole numbers and truth values stay, and float16 has no half."""
     records = history.records.items()
-    return {buffer for buffer, record in records if record.dtype.kind is Float and record.dtype.bytes in (4, 8)}
+    return {value for value, record in records if record.dtype.kind is Float and record.dtype.bytes in (4, 8)}
 
 
-def halved(history: History, chosen: Collection[int]) -> list[Life]:
-    """The chosen buffers in half of their bytes, as float16 for float32."""
-    return [
-        Life((record.start, 0), (record.end, 0), record.size // 2 if buffer in chosen else record.size)
-        for buffer, record in history.records.items()
-    ]
+def halved(history: History, chosen: Collection[int]) -> dict[int, list[Life]]:
+    """The chosen values in half of their bytes, as float16 for float32."""
+    lives = {value: history.records[value].life for value in chosen}
+    return {value: [life._replace(size=life.size // 2)] for value, life in lives.items()}

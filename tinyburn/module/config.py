@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import types
-from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from tinyburn.base.errors import ConfigError
@@ -42,11 +40,13 @@ class Config:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fields as JSON. The file is replaced at once or not at all."""
-        document = {"config": type(self).__name__, **_plain(self)}
-        target = Path(path)
-        draft = target.with_name(target.name + ".part")
-        draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        draft.replace(target)
+        import json  # most programs save no config
+
+        text = json.dumps({"config": type(self).__name__, **_plain(self)}, indent=2)
+        draft = f"{os.fspath(path)}.part"
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+        os.replace(draft, path)
 
     @classmethod
     def load(cls: type[C], path: str | os.PathLike[str]) -> C:
@@ -55,7 +55,10 @@ class Config:
         Raises ConfigError, which lists everything that is wrong with the file: not JSON, another config's, fields
         missing, unknown or of the wrong type. A file that cannot be opened raises OSError.
         """
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
+        import json  # as in `save`
+
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -81,9 +81,7 @@ class Param(Generic[B, D]):
     def stepped(self: Param[Differentiable[IB], D], value: Tensor[IB, D]) -> Param[Differentiable[IB], D]:
         """The same parameter after an optimizer's step, which has computed ``value`` on the backend inside autodiff."""
         device: Any = self._tensor.device
-        primitive = device.backend.require_grad(device.backend.from_inner(value.primitive))
-        device.backend.note(primitive, "parameter", self.id)
-        return Param(Tensor._around(primitive, device), self.id)
+        return Param(Tensor._around(device.backend.parameter(value.primitive, self.id), device), self.id)
 
     def freeze(self) -> Param[B, D]:
         """The same parameter as a constant for autodiff."""

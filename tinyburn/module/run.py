@@ -5,16 +5,23 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from tinyburn import backend as backends
 from tinyburn.autodiff import Autodiff
-from tinyburn.backend import Backend, Cuda, Device, Meta, NdArray, Traced, Wgpu
+from tinyburn.backend import Backend, Device, Traced
 from tinyburn.base.text import table
 
 from .config import Config
 
-BACKENDS: dict[str, type[Backend]] = {"ndarray": NdArray, "wgpu": Wgpu, "cuda": Cuda, "meta": Meta}
-"""The backends that a configuration can name."""
+BACKENDS = {"ndarray": "NdArray", "wgpu": "Wgpu", "cuda": "Cuda", "meta": "Meta"}
+"""The backends that a configuration can name, with the names of their classes in `tinyburn.backend`."""
 
 _PRECISIONS = ("float16", "float32", "float64")
+
+
+def backend_called(name: str) -> type[Backend]:
+    """The class of a backend in `BACKENDS`. Only now is one for GPUs loaded."""
+    found: type[Backend] = getattr(backends, BACKENDS[name])
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +59,7 @@ class RunConfig(Config):
 
     def init(self) -> Device[Any]:
         """The device. Raises BackendUnavailable if it is not to be had on this machine."""
-        backend: Any = BACKENDS[self.backend]
+        backend: Any = backend_called(self.backend)
         if self.trace:
             backend = Traced[backend]
         if self.gradients:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tinyburn.base.dtype import DTYPES, DType, to_dtype
 from tinyburn.base.errors import DTypeMismatch, ShapeError, TinyburnError
 from tinyburn.base.shape import MAX_RANK, Shape
 
 from .checks import check_untracked
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,10 @@ class Gradients(Generic[IB]):
 
     def remove(self, tensor: Tensor[Any, Any, Any]) -> Tensor[IB, Any, Any] | None:
         """Like `get`, and forgets it."""
-        return self._leaves.pop(self._checked_node(tensor), None)
+        node = self._checked_node(tensor)
+        found = self.of_node(node)
+        self._leaves.pop(node, None)
+        return found
 
     def take(self, tensor: Tensor[Any, Any, Any], taker: str) -> tuple[Tensor[IB, Any, Any], bool]:
         """Takes out a gradient that is here, for an optimizer; and whether its memory may be written: see

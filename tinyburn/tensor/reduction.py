@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tinyburn.backend.interface import Array
 from tinyburn.base.dtype import Bool, DType, Float, Int
 from tinyburn.base.errors import ShapeError
-from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, broadcast_conflicts
+from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, broadcast_conflicts, broadcasts
 
 from . import checks
 from .base import B, D, K, TensorBase
@@ -143,8 +143,9 @@ class Reduction(TensorBase[B, D, K]):
             other.device is self.device
             and right.dtype is left.dtype
             and left.dtype.kind != "b"
-            and len(left.shape) == 2 == len(right.shape)
-            and left.shape[1] == right.shape[0]
+            and 2 <= len(left.shape) == len(right.shape)
+            and left.shape[-1] == right.shape[-2]
+            and (len(left.shape) == 2 or broadcasts(left.shape[:-2], right.shape[:-2]))
         )
         if not fits:
             _check_matmul(self, other)

@@ -33,6 +33,12 @@ def formula(op: str, arguments: Sequence[str]) -> str:
         return f"segment({', '.join(inputs)})"
     if op in _SIGNS:
         return f"{arguments[0]} {_SIGNS[op]} {arguments[1]}"
+    if op == "linear":
+        x, weight, bias = arguments
+        return f"{x} @ {weight} + {bias}"
+    if op == "add_scaled":
+        a, b, scale = arguments
+        return f"{a} + {b} * {scale}"
     if op == "neg":
         return f"-{arguments[0]}"
     if op == "mask_where":

@@ -11,7 +11,7 @@ from tinyburn.backend import Category
 from tinyburn.backend.log import EventLog
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.measure import MemoryReport, check_report
-from tinyburn.memory.timeline import SETUP, Step, Totals, moments, walk
+from tinyburn.memory.timeline import SETUP, Step, Totals, moments
 
 from .axes import Axes
 from .picture import Picture
@@ -83,14 +83,13 @@ def columns_of(log: EventLog) -> list[Column]:
     category, since a save or a gradient is noted after the allocation.
     """
     columns: list[Column] = []
-    counted = {event for event, _, _ in moments(log)}
-    for event, (_, step, totals) in enumerate(walk(log)):
+    for step, totals, counts in moments(log):
         if not columns or step is not columns[-1].step:
             first = columns[-1].last + 1 if columns else int(step is not SETUP)
             columns.append(Column(first, first, step, totals))
         column = columns[-1]
         column.has_gradient = column.has_gradient or totals[Category.GRADIENT] > 0
-        if event in counted and sum(totals) >= column.total:
+        if counts and totals is not column.totals and sum(totals) >= column.total:
             column.totals = totals
     return columns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -51,8 +51,11 @@ def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Pictu
         return Picture(title, words, sheet(title, (400, 20), [text(0, 12, words, "soft")]))
     history, names_known = History(report.events), holders is not None
     alive = read_holders(report.events, report.peak_event, {}) if holders is None else holders
-    entries = [_entry(holder, history, index < MAX_BARS, names_known) for index, holder in enumerate(alive)]
-    idle = [buffer for buffer, end in past_their_use(history).items() if end <= report.peak_event]
+    values = [history.value_in(holder.buffer, report.peak_event) for holder in alive]
+    alone = [this_one_recomputed(history, value) for value in values[:MAX_BARS]]  # looked for where there is a bar
+    answers = [*alone, *[None] * (len(alive) - len(alone))]
+    entries = [_entry(holder, history, answer, names_known) for holder, answer in zip(alive, answers, strict=True)]
+    idle = _idle_at(report.peak_event, history)
     notes = _notes(idle, alive, names_known)
     moment = (history.number(report.peak_event), len(history.ops))
     title = _title(report, alive, names_known)
@@ -65,19 +68,26 @@ class Entry:
     """One buffer in words.
 
     Attributes:
+        made_by, written: the operation that wrote what is in it at the peak, in words and by its number.
         since, until: the numbers of the operations at both ends of its life.
         until_text: the last of them in words.
-        alone: the peak if this buffer alone were recomputed; None if it cannot be.
+        alone: the peak if this buffer alone were recomputed; None if it cannot be, or if nobody looked.
     """
 
     letter: str
     bytes: int
     made_by: str
+    written: int
     since: int
     until: int
     until_text: str
     kept_by: str
     alone: WhatIf | None
+
+    @property
+    def since_text(self) -> str:
+        """Where its life begins, and where it was written again, if it was."""
+        return str(self.since) if self.written == self.since else f"{self.since}, written again in {self.written}"
 
 
 @dataclass(frozen=True)
@@ -104,17 +114,25 @@ def _title(report: MemoryReport, alive: Sequence[Holder], names_known: bool) -> 
     return f"{finding}, only a Python name {amount(by_name)}" if by_name else f"{finding}, names alone keep none"
 
 
-def _entry(holder: Holder, history: History, with_alone: bool, names_known: bool) -> Entry:
-    """One buffer in words. What it would save by itself is looked for where there is a bar for it."""
+def _idle_at(event: int, history: History) -> set[int]:
+    """The buffers that nobody uses again before something else is written into them, if that ever happens."""
+    records = history.records
+    ends = past_their_use(history)
+    return {records[value].buffer for value, end in ends.items() if end <= event < records[value].end}
+
+
+def _entry(holder: Holder, history: History, alone: WhatIf | None, names_known: bool) -> Entry:
+    """One buffer in words."""
     return Entry(
         letter=MARKS[holder.category].letter,
         bytes=holder.bytes,
         made_by=str(holder.made_by),
+        written=history.number(holder.written),
         since=history.number(holder.since),
         until=len(history.ops) if holder.until is None else history.number(holder.until),
         until_text=history.ends_in(holder.until),
         kept_by=_kept_by(holder, names_known),
-        alone=this_one_recomputed(history, holder.buffer) if with_alone else None,
+        alone=alone,
     )
 
 
@@ -128,7 +146,7 @@ def _kept_by(holder: Holder, names_known: bool) -> str:
     return "a call that still runs" if names_known else "no node; a name or a call"
 
 
-def _notes(idle: Sequence[int], alive: Sequence[Holder], names_known: bool) -> list[str]:
+def _notes(idle: Collection[int], alive: Sequence[Holder], names_known: bool) -> list[str]:
     """What a reader has to know about the found. ``idle`` are the buffers that nobody uses again."""
     if not names_known:
         return [_HOW, "Python names were not looked at: hand holders to viz.peak to see them."]
@@ -142,7 +160,7 @@ def _notes(idle: Sequence[int], alive: Sequence[Holder], names_known: bool) -> l
 def _text(found: _Findings) -> str:
     shown, rest = found.entries[:MAX_ROWS], found.entries[MAX_ROWS:]
     rows = [
-        (entry.letter, thousands(entry.bytes), entry.made_by, str(entry.since), entry.until_text, entry.kept_by)
+        (entry.letter, thousands(entry.bytes), entry.made_by, entry.since_text, entry.until_text, entry.kept_by)
         for entry in shown
     ]
     if rest:
@@ -153,7 +171,7 @@ def _text(found: _Findings) -> str:
     answers = [(answer.question, thousands(answer.touched), *_answer(found.peak, answer)) for answer in found.answers]
     lines.append(table(("", "buffers", "peak", "change", "at"), answers))
     alone = [
-        (thousands(entry.bytes), entry.made_by, str(entry.since), *_answer(found.peak, entry.alone))
+        (thousands(entry.bytes), entry.made_by, entry.since_text, *_answer(found.peak, entry.alone))
         for entry in shown
         if entry.alone
     ]
@@ -197,7 +215,7 @@ def _svg(found: _Findings) -> str:
 
 def _lines(entry: Entry, peak: int) -> list[str]:
     """The lines in the middle of a row, cut to what there is room for; the text form cuts nothing."""
-    lines = [f"{entry.since} {entry.made_by}", entry.kept_by]
+    lines = [f"{entry.written} {entry.made_by}", entry.kept_by]
     if entry.alone:
         lines.append(f"recomputed: peak {amount(entry.alone.peak_bytes)}, {entry.alone.change(peak)}")
     return [cut(line, _LONGEST) for line in lines]

@@ -62,7 +62,7 @@ def receipt(
 
 def largest_of(report: MemoryReport) -> dict[Category, int]:
     """The most bytes of each category that were alive at any moment."""
-    totals = [found for _, _, found in walk(report.events)]
+    totals = {found for _, _, found in walk(report.events)}
     return {category: max((found[category] for found in totals), default=0) for category in Category}
 
 

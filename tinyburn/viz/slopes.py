@@ -82,11 +82,16 @@ class Expression:
 
 
 class Written(Decorator):
-    """Computes as the backend inside does. Its primitives are expressions."""
+    """Computes as the backend inside does. Its primitives are expressions.
+
+    A derivative that our backends compute in one go is written as what it is composed of.
+    """
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
         compute = getattr(cls.inner, operation.name)
+        if operation.fused and operation.in_place:
+            return None
 
         def written(*arguments: Any) -> Expression:
             plain = [x.primitive if isinstance(x, Expression) else x for x in arguments]

@@ -251,7 +251,7 @@ def test_a_limit_that_is_no_number_of_bytes_is_refused(gpu_device: Any, limit: A
 
 
 def test_shelves_with_ever_new_sizes_do_not_grow_without_end(gpu_device: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pool, "SHELF_BYTES", 1 << 20)
+    monkeypatch.setattr(pool, "WGPU_SHELF_BYTES", 1 << 20)
     for size in range(1, 2000):
         Tensor.zeros((64 * size,), gpu_device)
     assert gpu_device.memory_usage().bytes_reserved < 3 << 20

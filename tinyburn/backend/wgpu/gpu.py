@@ -15,10 +15,11 @@ from tinyburn.base.scope import current_path
 from tinyburn.base.shape import Shape, num_elements
 from tinyburn.base.text import amount
 
+from ..gpus import WGPU_ROUNDING
 from ..strided import StridedArray
 from .adapter import OPENING, adapters
 from .commands import Binding, Commands
-from .pool import ROUNDING, Pool
+from .pool import Pool
 
 SCALAR = 4
 """Bytes of every scalar that a shader stores. WGSL has no smaller type, so a bool takes four, and three are padding."""
@@ -96,7 +97,8 @@ def _window(array: StridedArray) -> tuple[int, int]:
     reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
     first = array.offset + sum(reach for reach in reaches if reach < 0)
     after = 1 + array.offset + sum(reach for reach in reaches if reach > 0)
-    return first * SCALAR // ROUNDING * ROUNDING, -(-after * SCALAR // ROUNDING) * ROUNDING
+    first_byte, end = first * SCALAR, after * SCALAR
+    return first_byte // WGPU_ROUNDING * WGPU_ROUNDING, -(-end // WGPU_ROUNDING) * WGPU_ROUNDING
 
 
 class Faults:

@@ -16,14 +16,8 @@ from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.text import amount
 
 from ..device import MemoryUsage
-from ..gpus import let_go_of_failed_steps, out_of_memory
+from ..gpus import WGPU_ROUNDING, WGPU_SHELF_BYTES, let_go_of_failed_steps, out_of_memory
 from .commands import Commands
-
-ROUNDING = 256
-"""Sizes are rounded up to a multiple of this many bytes, the widest alignment that WebGPU asks of a binding."""
-
-SHELF_BYTES = 1 << 30
-"""If more than this lies on the shelves, they are cleared before a new buffer is made: sizes can be ever new."""
 
 
 class Block:
@@ -107,7 +101,7 @@ class Pool:
         The two differ where the device stores a scalar in more bytes than it counts (a bool in four).
         Raises OutOfMemory if the device, or the limit, has no room for it.
         """
-        size = -(-stored // ROUNDING) * ROUNDING
+        size = -(-stored // WGPU_ROUNDING) * WGPU_ROUNDING
         with self._lock:
             self._sort_returned()
             shelf = self._shelves.get(size)
@@ -184,7 +178,7 @@ class Pool:
 
     def _try(self, size: int) -> Any:
         """A buffer, or the reason why there is none."""
-        if self._reserved - self._rounded > SHELF_BYTES:
+        if self._reserved - self._rounded > WGPU_SHELF_BYTES:
             self.clear()
         if size > self._max_buffer_bytes:
             return f"one buffer of this device has at most {amount(self._max_buffer_bytes)}"

@@ -1,0 +1,181 @@
+"""How a function of many steps runs on NumPy in the time of a few: block by block, through a memory in the cache.
+
+NumPy makes one pass over the memory for each step, and one new array. Ten steps over an array of 4 MB move ten times
+4 MB in and out, and leave nine arrays behind. So a *kernel* here takes its steps on one block after another. What lies
+between the steps is in a scratch memory, which is so small that it stays in the processor's cache, and which is made
+once: all that a call allocates is its result.
+
+A kernel is a function ``kernel(s, out, *tensors, *numbers)`` over one block:
+
+- ``s`` is its `Scratch`, and what is in there before does not matter.
+- It writes ``out`` in its last step that reads a tensor, or after that. So ``out`` may be the memory of a tensor.
+- It uses functions of NumPy that write into an array alone. So tensors may have any layout that broadcasts to ``out``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tinyburn.base.shape import Shape
+
+from .array_namespace import quiet
+from .operations import broadcast
+
+NumPyArray: TypeAlias = np.ndarray[Any, Any]
+Kernel: TypeAlias = Callable[..., None]
+
+BLOCK_BYTES = 65_536
+"""Of one tensor in a block. A few blocks have to fit into the second cache of a processor, mostly 512 kB or more; with
+half the size, the time that Python takes for each call shows. And a dot product of two such blocks is not yet worth a
+second thread to OpenBLAS, which would take longer to wake up than the product takes."""
+_ARRAYS = 4
+_MOST_VIEWS = 100
+
+_HALF = np.dtype("float16")
+_SINGLE = np.dtype("float32")
+
+
+class Scratch:
+    """The scratch memory of one thread, as arrays of one shape and dtype.
+
+    Attributes:
+        x, y, z, w: numbers.
+        bits: the memory of ``w`` as whole numbers, for the bits of others.
+        truth, other: truth values.
+        zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
+    """
+
+    __slots__ = ("bits", "dtype", "one", "other", "truth", "w", "x", "y", "z", "zero")
+
+    def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
+        size = int(np.prod(shape))
+        arrays = [np.frombuffer(memory, dtype, size, at * BLOCK_BYTES).reshape(shape) for at in range(_ARRAYS)]
+        self.x, self.y, self.z, self.w = arrays
+        self.bits = self.w.view(f"int{8 * dtype.itemsize}")
+        truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
+        self.truth, self.other = truths
+        self.dtype = dtype
+        self.zero, self.one = number(0.0, dtype), number(1.0, dtype)
+
+
+class _Memory(threading.local):
+    """The scratch memory of each thread, and the ways in which it was looked at.
+
+    It is taken when a thread computes for the first time, and in the main thread when this file is imported. It belongs
+    to no array, so no count of the memory of arrays has it. No kernel calls another one while it computes, so there is
+    one scratch for all.
+    """
+
+    def __init__(self) -> None:
+        self.memory = bytearray((_ARRAYS + 2) * BLOCK_BYTES)
+        self.views: dict[tuple[Shape, np.dtype[Any]], Scratch] = {}
+
+    def scratch(self, shape: Shape, dtype: np.dtype[Any]) -> Scratch:
+        """To look at the memory in the shape of a block takes longer than to compute a small one: so it is kept."""
+        view = self.views.get((shape, dtype))
+        if view is None:
+            if len(self.views) == _MOST_VIEWS:
+                self.views.clear()
+            view = self.views[shape, dtype] = Scratch(self.memory, shape, dtype)
+        return view
+
+
+@cache
+def number(value: float, dtype: np.dtype[Any]) -> NumPyArray:
+    """One of the numbers of a formula as an array without dims. For those alone: each is kept for ever."""
+    return np.array(value, dtype)
+
+
+_memory = _Memory()
+
+
+def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
+    """A kernel as an operation: a function of ``count`` tensors and of numbers, whose result is a new row-major array.
+
+    A number may stand for any tensor but one. With ``out``, the result is written there: a row-major array of the
+    shape and dtype of the result, which may be one of the tensors, or share memory with one.
+    """
+
+    @quiet
+    def compute(arguments: tuple[Any, ...], out: NumPyArray | None) -> NumPyArray:
+        tensors = arguments[:count]
+        if out is None:
+            out = _new(tensors)
+        else:
+            arguments = (*[_apart(tensor, out) for tensor in tensors], *arguments[count:])
+        dtype = out.dtype
+        if out.nbytes <= BLOCK_BYTES and dtype is not _HALF:
+            kernel(_memory.scratch(out.shape, dtype), out, *arguments)
+        elif dtype is not _HALF and all([_is_flat(tensor, out) for tensor in tensors]):
+            _by_slices(kernel, out, arguments)
+        else:
+            _by_iterator(kernel, out, arguments[:count], arguments[count:])
+        return out
+
+    return lambda *arguments, out=None: compute(arguments, out)  # type: ignore[no-any-return]
+
+
+def _new(tensors: tuple[Any, ...]) -> NumPyArray:
+    """The array of the result."""
+    first = tensors[0]
+    if len(tensors) == 1:
+        return np.empty(first.shape, first.dtype)
+    second = tensors[1]
+    if type(first) is not np.ndarray:
+        return np.empty(second.shape, second.dtype)
+    shape = first.shape if type(second) is not np.ndarray or second.shape == first.shape else broadcast(*tensors)
+    return np.empty(shape, first.dtype)
+
+
+def _apart(tensor: Any, out: NumPyArray) -> Any:
+    """A tensor that may be read while ``out`` is written: itself, unless it has the same memory in another order."""
+    if tensor is out or type(tensor) is not np.ndarray or not np.may_share_memory(tensor, out):
+        return tensor
+    is_same = tensor.ctypes.data == out.ctypes.data and _is_flat(tensor, out)
+    return tensor if is_same else tensor.copy()
+
+
+def _is_flat(tensor: Any, out: NumPyArray) -> bool:
+    """Whether the elements of a tensor lie one after another, as those of the result do; a number fits as well."""
+    return type(tensor) is not np.ndarray or (
+        tensor.shape == out.shape and tensor.dtype is out.dtype and bool(tensor.flags.c_contiguous)
+    )
+
+
+def _by_slices(kernel: Kernel, out: NumPyArray, arguments: tuple[Any, ...]) -> None:
+    """Where everything is row-major, a block is a slice."""
+    dtype, flat_out = out.dtype, out.reshape(-1)
+    flat = [x.reshape(-1) if type(x) is np.ndarray else x for x in arguments]
+    step = BLOCK_BYTES // dtype.itemsize
+    for start in range(0, out.size, step):
+        block = slice(start, start + step)
+        part = flat_out[block]
+        kernel(_memory.scratch(part.shape, dtype), part, *[x[block] if type(x) is np.ndarray else x for x in flat])
+
+
+def _by_iterator(kernel: Kernel, out: NumPyArray, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
+    """Any layout: NumPy's iterator finds the blocks, and copies one where its elements do not lie in one line.
+
+    float16 is computed in float32, which is faster, since processors do not calculate in it. A number is rounded to
+    float16 first: with a bound of 0.1 that is not rounded, the nearest float16 to it could lie outside.
+    """
+    dtype = _SINGLE if out.dtype is _HALF else out.dtype
+    if out.dtype is _HALF:
+        numbers = tuple([float(_HALF.type(x)) for x in numbers])
+    iterator: Any = np.nditer(
+        [*[np.asarray(x, out.dtype) for x in tensors], out],
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        op_flags=[*[["readonly"]] * len(tensors), ["writeonly"]],
+        op_dtypes=[dtype] * (len(tensors) + 1),
+        order="C",
+        casting="same_kind",
+        buffersize=BLOCK_BYTES // dtype.itemsize,
+    )
+    with iterator:
+        for *parts, part in iterator:
+            kernel(_memory.scratch(part.shape, dtype), part, *parts, *numbers)

@@ -1,0 +1,377 @@
+"""The operations that NumPy lacks, each as a kernel that runs block by block: see `blocks.py` for what that is.
+
+A derivative is 0 where the gradient that comes in, ``a``, is 0. A product gives that by itself, unless the other factor
+is inf or NaN. So these kernels ask whether there is one, which is a fast question, and only then look where.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinyburn.base.dtype import DType
+
+from .array_namespace import NUMPY_DTYPES
+from .blocks import Kernel, NumPyArray, Scratch, blockwise, number
+from .interface import Number
+from .operations import OPERATIONS, called
+
+_FLOAT64 = NUMPY_DTYPES[DType.FLOAT64]
+
+
+# Zeros that stay zeros
+
+
+def _is_finite(x: Any) -> bool:
+    """Whether no element is inf or NaN. May say no if there are numbers whose squares are too large."""
+    if type(x) is not np.ndarray:
+        return math.isfinite(x)
+    if x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        return math.isfinite(flat.dot(flat))  # the fastest pass that there is
+    return math.isfinite(np.add.reduce(x, None))
+
+
+def _without_nan(s: Scratch, out: NumPyArray, a: Any, factor: Any) -> None:
+    """``a * factor``, but 0 where ``a`` is 0."""
+    if not _is_finite(factor):
+        np.copyto(s.x, factor)
+        np.isfinite(s.x, out=s.truth)
+        np.logical_not(s.truth, out=s.truth)
+        np.equal(a, s.zero, out=s.other)
+        np.logical_and(s.truth, s.other, out=s.truth)
+        np.copyto(s.x, s.zero, where=s.truth)
+        factor = s.x
+    np.multiply(a, factor, out=out)
+
+
+def _scaled_mul(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale: Number) -> None:
+    _without_nan(s, s.y, a, b)
+    if math.isfinite(scale):
+        np.multiply(s.y, scale, out=out)
+    else:  # inf * 0 is NaN again
+        np.not_equal(a, s.zero, out=s.truth)
+        np.multiply(s.y, scale, out=s.y, where=s.truth)
+        np.copyto(out, s.y)
+
+
+# A choice by the bits. As whole numbers, the bits of a number times 1 are the number, and times 0 they are 0.0, also
+# those of inf or NaN, where a product of numbers is NaN. To copy where a mask is True takes ten times as long.
+
+
+def _keep(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    """``a`` where ``s.truth``, else 0."""
+    np.copyto(s.bits, s.truth)
+    whole = s.bits.dtype
+    np.multiply(a.view(whole), s.bits, out=out.view(whole))
+
+
+def _relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
+    np.greater(result, s.zero, out=s.truth)
+    if _is_finite(result):
+        _keep(s, out, a)
+        return
+    _keep(s, s.x, a)
+    np.isnan(result, out=s.truth)  # which must not be lost, unless the gradient is 0
+    np.not_equal(a, s.zero, out=s.other)
+    np.logical_and(s.truth, s.other, out=s.truth)
+    np.copyto(s.x, math.nan, where=s.truth)
+    np.copyto(out, s.x)
+
+
+def _clamp_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, low: Number, high: Number) -> None:
+    np.less(b, low, out=s.truth)
+    np.greater(b, high, out=s.other)
+    np.logical_or(s.truth, s.other, out=s.truth)
+    np.logical_not(s.truth, out=s.truth)  # so that NaN is not outside
+    _keep(s, out, a)
+
+
+# The larger and the smaller of two, where one is a number
+
+
+def _maximum(s: Scratch, out: NumPyArray, a: Any, b: Any) -> None:
+    np.maximum(*_filled(s, a, b), out=out)
+
+
+def _minimum(s: Scratch, out: NumPyArray, a: Any, b: Any) -> None:
+    np.minimum(*_filled(s, a, b), out=out)
+
+
+def _filled(s: Scratch, a: Any, b: Any) -> tuple[NumPyArray, NumPyArray]:
+    """Two operands, a number as an array of it: with the number itself NumPy takes four times as long."""
+    if type(a) is not np.ndarray:
+        s.x.fill(a)
+        return s.x, b
+    if type(b) is not np.ndarray:
+        s.x.fill(b)
+        return a, s.x
+    return a, b
+
+
+def _clamp(s: Scratch, out: NumPyArray, a: NumPyArray, low: Number, high: Number) -> None:
+    s.x.fill(low)
+    s.y.fill(high)
+    np.maximum(a, s.x, out=out)
+    np.minimum(out, s.y, out=out)
+
+
+def _leaky_relu(s: Scratch, out: NumPyArray, a: NumPyArray, slope: Number) -> None:
+    np.multiply(a, slope, out=s.x)
+    if 0 < slope <= 1:
+        np.maximum(a, s.x, out=out)
+    else:
+        np.less(a, s.zero, out=s.truth)
+        _chosen(s, out, a)
+
+
+def _leaky_relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, slope: Number) -> None:
+    np.less(b, s.zero, out=s.truth)
+    if 0 < slope <= 1:
+        np.logical_not(s.truth, out=s.truth)
+        np.copyto(s.x, s.truth)
+        s.y.fill(slope)
+        np.maximum(s.x, s.y, out=s.x)  # of 0 and the slope, or of 1 and the slope
+        np.multiply(a, s.x, out=out)
+    else:
+        np.multiply(a, slope, out=s.x)
+        _chosen(s, out, a)
+
+
+def _chosen(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    """``s.x`` where ``s.truth``, else ``a``. Slow, but for any numbers."""
+    np.copyto(s.y, a)
+    np.copyto(s.y, s.x, where=s.truth)
+    np.copyto(out, s.y)
+
+
+# Curves
+
+
+def _sigmoid(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    np.negative(a, out=out)
+    np.exp(out, out=out)
+    np.add(out, s.one, out=out)
+    np.divide(s.one, out, out=out)
+
+
+def _silu(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    np.negative(a, out=s.x)
+    np.exp(s.x, out=s.x)
+    np.add(s.x, s.one, out=s.x)
+    np.divide(a, s.x, out=out)
+
+
+def _softplus(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    """``max(a, 0) + log(1 + e)`` with ``e = exp(-abs(a))``. NumPy's own ``log1p`` takes three times as long.
+
+    What ``1 + e`` has lost of ``e`` is added: the slope of the logarithm is nearly 1 where that matters.
+    """
+    np.abs(a, out=s.x)
+    np.negative(s.x, out=s.x)
+    np.exp(s.x, out=s.x)
+    np.add(s.x, s.one, out=s.y)
+    np.log(s.y, out=s.z)
+    np.subtract(s.y, s.one, out=s.y)
+    np.subtract(s.x, s.y, out=s.x)
+    np.add(s.z, s.x, out=s.z)
+    s.y.fill(0)
+    np.maximum(a, s.y, out=s.y)
+    np.add(s.y, s.z, out=out)
+
+
+def _tanh_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
+    np.multiply(result, result, out=s.x)
+    np.subtract(s.one, s.x, out=s.x)
+    _without_nan(s, out, a, s.x)
+
+
+def _sigmoid_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
+    np.subtract(s.one, result, out=s.x)
+    np.multiply(result, s.x, out=s.x)
+    _without_nan(s, out, a, s.x)
+
+
+def _softplus_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
+    _sigmoid(s, s.x, b)
+    _without_nan(s, out, a, s.x)
+
+
+def _silu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
+    _sigmoid(s, s.x, b)
+    np.subtract(s.one, s.x, out=s.y)
+    np.multiply(s.y, b, out=s.y)
+    np.add(s.y, s.one, out=s.y)
+    np.multiply(s.x, s.y, out=s.x)
+    _without_nan(s, out, a, s.x)
+
+
+# The error function, as the hyperbolic tangent of an odd function, which NumPy computes fast. That odd function,
+# atanh(erf(x)), is x times a smooth function of x * x, so a polynomial comes near to it, or a quotient of two. Their
+# coefficients, the highest first, were fitted in 40 digits such that the largest relative error of erf is smallest.
+# Where erf is nearly 1 the odd function only has to be large.
+
+_ERF_FLOAT32 = (
+    1.41840271e-07,
+    -5.66824992e-06,
+    8.76358375e-05,
+    -0.000619780389,
+    -0.000191836197,
+    0.102769058,
+    1.12837927,
+)
+_ERF_OVER = (
+    -2.1430460390487893e-11,
+    -3.8038769489709858e-09,
+    1.3546266364070734e-07,
+    5.7196640622154766e-06,
+    0.00011281753357999024,
+    0.0012169467620922582,
+    0.0094727227588088433,
+    0.043541420864992221,
+    0.14394749078789273,
+    0.12837916709551248,
+)
+_ERF_UNDER = (
+    -1.0538879839599498e-09,
+    -2.3044779827192648e-08,
+    2.8218005885734505e-06,
+    7.4195168770844322e-05,
+    0.0012759803002016336,
+    0.011632170712003726,
+    0.084036132977649336,
+    0.32072873206373448,
+    1,
+)
+_ERF_IS_ONE = 36.0
+"""From 6 on, erf is 1 in float64. Beyond the square of that, the quotient was not fitted."""
+_ROOT_HALF = math.sqrt(0.5)
+_SHARE_FLOAT32 = tuple(_ROOT_HALF * c * 0.5 ** (6 - at) for at, c in enumerate(_ERF_FLOAT32))
+"""The same for ``erf(a * sqrt(0.5))``."""
+
+
+def _polynomial(out: NumPyArray, x: NumPyArray, coefficients: tuple[float, ...]) -> None:
+    """By Horner's rule: one product and one sum for each coefficient."""
+    first, second, *others = [number(c, x.dtype) for c in coefficients]
+    np.multiply(x, first, out=out)
+    np.add(out, second, out=out)
+    for coefficient in others:
+        np.multiply(out, x, out=out)
+        np.add(out, coefficient, out=out)
+
+
+def _odd_tanh(s: Scratch, out: NumPyArray, a: NumPyArray, coefficients: tuple[float, ...]) -> None:
+    """The tanh of ``a`` times a polynomial of its square. That grows without end, and so it needs no bounds."""
+    np.multiply(a, a, out=s.x)
+    _polynomial(s.y, s.x, coefficients)
+    np.multiply(a, s.y, out=out)
+    np.tanh(out, out=out)
+
+
+def _erf(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    """Within 4 units in the last place of float32, and within 2 of float64; the tests measure it.
+
+    In float64 the quotient is what is more than ``a``: a smaller number brings a smaller error.
+    """
+    if s.dtype != _FLOAT64:
+        _odd_tanh(s, out, a, _ERF_FLOAT32)
+        return
+    np.multiply(a, a, out=s.x)
+    s.y.fill(_ERF_IS_ONE)
+    np.minimum(s.x, s.y, out=s.x)
+    _polynomial(s.y, s.x, _ERF_OVER)
+    _polynomial(s.z, s.x, _ERF_UNDER)
+    np.divide(s.y, s.z, out=s.y)
+    np.multiply(a, s.y, out=s.y)
+    np.add(a, s.y, out=out)
+    np.tanh(out, out=out)
+
+
+def _share_below(s: Scratch, a: NumPyArray) -> NumPyArray:
+    """The share of the bell curve that lies below ``a``, in ``s.w``."""
+    if s.dtype == _FLOAT64:
+        np.multiply(a, number(_ROOT_HALF, _FLOAT64), out=s.w)
+        _erf(s, s.w, s.w)
+    else:
+        _odd_tanh(s, s.w, a, _SHARE_FLOAT32)
+    half = number(0.5, s.dtype)
+    np.multiply(s.w, half, out=s.w)
+    np.add(s.w, half, out=s.w)
+    return s.w
+
+
+def _gelu(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    np.multiply(a, _share_below(s, a), out=out)
+
+
+def _gelu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
+    share = _share_below(s, b)
+    np.multiply(b, b, out=s.x)
+    np.multiply(s.x, number(-0.5, s.dtype), out=s.x)
+    np.exp(s.x, out=s.x)
+    np.multiply(s.x, number(1 / math.sqrt(2 * math.pi), s.dtype), out=s.x)
+    np.multiply(s.x, b, out=s.x)
+    np.add(share, s.x, out=s.x)
+    _without_nan(s, out, a, s.x)
+
+
+# Powers and sums
+
+
+def _add_scaled(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale: Number) -> None:
+    np.multiply(b, scale, out=s.x)
+    np.add(a, s.x, out=out)
+
+
+def _power(s: Scratch, out: NumPyArray, a: NumPyArray, exponent: int) -> None:
+    """By squares: after the first 1, each binary digit of the exponent is a square, and each 1 a product as well.
+
+    A negative one starts from ``1 / a``: the power of a large number would be inf, where its inverse is not yet 0.
+    """
+    if exponent < 0:
+        np.divide(s.one, a, out=s.x)
+        a = s.x
+    digits = bin(abs(exponent))[3:]
+    if not digits:
+        np.copyto(out, a)
+    power = a
+    for digit in digits:
+        np.multiply(power, power, out=out)
+        if digit == "1":
+            np.multiply(out, a, out=out)
+        power = out
+
+
+KERNELS: dict[str, Kernel] = {
+    "multiply_no_nan": _without_nan,
+    "scaled_mul": _scaled_mul,
+    "relu_backward": _relu_backward,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "erf": _erf,
+    "clamp": _clamp,
+    "leaky_relu": _leaky_relu,
+    "sigmoid": _sigmoid,
+    "silu": _silu,
+    "gelu": _gelu,
+    "softplus": _softplus,
+    "tanh_backward": _tanh_backward,
+    "sigmoid_backward": _sigmoid_backward,
+    "clamp_backward": _clamp_backward,
+    "leaky_relu_backward": _leaky_relu_backward,
+    "silu_backward": _silu_backward,
+    "gelu_backward": _gelu_backward,
+    "softplus_backward": _softplus_backward,
+    "add_scaled": _add_scaled,
+}
+"""The kernel of each operation that has one."""
+
+FUSED: dict[str, Callable[..., NumPyArray]] = {
+    name: called(f"NdArray.{name}", blockwise(kernel, len(OPERATIONS[name].tensors)))
+    for name, kernel in KERNELS.items()
+}
+"""The same as operations."""
+whole_power = called("NdArray.whole_power", blockwise(_power, 1))
