@@ -1,9 +1,9 @@
 """On large tensors the framework must not show: 4 million elements beside NumPy by hand, 1 million beside PyTorch.
 
 By hand means two things, and each has a row. With new buffers it is the same work: the same results, each in memory of
-its own. With ``out=`` every result is written into a buffer that is ready and warm: that is what nobody who wants
-values that stay as they are can have, and how much they cost. Both read the very same arrays as tinyburn: how 16 MB lie
-in memory changes the time of ``exp`` by 40 %, which is more than we want to see.
+its own. With ``out=`` every result is written over a buffer that is ready and warm. Values that never change cannot
+have that, so this row shows what they cost. Both read the very same arrays as tinyburn: how 16 MB lie in memory changes
+the time of ``exp`` by 40 %, which is more than we want to see.
 """
 
 from __future__ import annotations
