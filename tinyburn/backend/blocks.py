@@ -102,8 +102,8 @@ _memory = _Memory()
 def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     """A kernel as an operation: a function of ``count`` tensors and of numbers, whose result is a new row-major array.
 
-    There are at most two tensors, and a number may stand for one. With ``out``, the result is written there: a
-    row-major array of the shape and dtype of the result, which may be one of the tensors, or share memory with one.
+    A number may stand for one of two tensors. With ``out``, the result is written there: a row-major array of the shape
+    and dtype of the result, which may be one of the tensors, or share memory with one.
     """
 
     def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
@@ -131,7 +131,7 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
 def _new(tensors: tuple[Any, ...]) -> NumPyArray:
     """The array of the result."""
     first, last = tensors[0], tensors[-1]
-    if type(first) is type(last) and first.shape == last.shape:
+    if len(tensors) < 3 and type(first) is type(last) and first.shape == last.shape:
         return np.empty(first.shape, first.dtype)
     dtype = (first if type(first) is np.ndarray else last).dtype
     return np.empty(broadcast(*tensors), dtype)
@@ -139,7 +139,9 @@ def _new(tensors: tuple[Any, ...]) -> NumPyArray:
 
 def _apart(tensor: Any, out: NumPyArray) -> Any:
     """A tensor that may be read while ``out`` is written: itself, unless it has the same memory in another order."""
-    if tensor is out or type(tensor) is not np.ndarray or not np.may_share_memory(tensor, out):
+    if tensor is out or type(tensor) is not np.ndarray or (tensor.base is None and out.base is None):
+        return tensor  # two arrays that own their memory have none in common
+    if not np.may_share_memory(tensor, out):
         return tensor
     is_same = tensor.ctypes.data == out.ctypes.data and _is_flat(tensor, out)
     return tensor if is_same else tensor.copy()

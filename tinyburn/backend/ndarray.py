@@ -382,6 +382,17 @@ class NdArray(ArrayNamespace):
     # About primitives
 
     @classmethod
+    def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
+        if name in _IN_PLACE and target.flags.c_contiguous and target.size:
+            for x in arguments:
+                if type(x) is np.ndarray and (x.shape != target.shape or x.dtype is not target.dtype):
+                    break
+            else:  # the usual case, in a fraction of the time
+                return cls._write(target, name, *arguments)
+        result: NumPyArray = super().into(target, name, *arguments)
+        return result
+
+    @classmethod
     def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
         result: NumPyArray = _add_into(target, *arguments) if name == "add" else FUSED[name](*arguments, out=target)
         return result
@@ -394,6 +405,8 @@ class NdArray(ArrayNamespace):
     def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
         return (int(a.min()), int(a.max())) if a.size else None
 
+
+_IN_PLACE = {name for name, operation in OPERATIONS.items() if operation.in_place}
 
 for _name in FUSED:
     if OPERATIONS[_name].fused and _name not in vars(NdArray):
