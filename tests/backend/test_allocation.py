@@ -90,7 +90,7 @@ def extra_bytes(call: Callable[[], Any]) -> int:
 def _call(name: str, a: Any, b: Any) -> Callable[[], Any]:
     if name in CALLS:
         return CALLS[name]
-    operands = (a, b)[: len(OPERATIONS[name].tensors)]
+    operands = (a, b, b)[: len(OPERATIONS[name].tensors)]
     return lambda: getattr(NdArray, name)(*operands, *NUMBERS.get(name, ()))
 
 

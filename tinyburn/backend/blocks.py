@@ -67,6 +67,9 @@ class Scratch:
         self.dtype = dtype
         self.zero, self.one = number(0.0, dtype), number(1.0, dtype)
 
+    def __repr__(self) -> str:
+        return f"Scratch({self.x.shape}, {self.dtype.name})"
+
 
 class _Memory(threading.local):
     """The scratch memory of each thread, and the ways in which it was looked at.

@@ -292,8 +292,8 @@ def _squared_difference(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArra
 
 def _squared_difference_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, other: NumPyArray) -> None:
     np.subtract(b, other, out=s.x)
-    np.add(s.x, s.x, out=s.x)
     _times_x(s, out, a)
+    np.add(out, out, out=out)
 
 
 def _add_scaled(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale: Number) -> None:

@@ -77,7 +77,8 @@ def test_as_composed_in_every_layout(gpu_device: Any, name: str, layout: str) ->
 def test_as_composed_for_zeros_infinities_nan_and_extremes(gpu_device: Any, name: str) -> None:
     """Each of them, and for two operands each with each."""
     pairs = [np.repeat(SPECIAL, SPECIAL.size), np.tile(SPECIAL, SPECIAL.size)]
-    operands = pairs if len(OPERATIONS[name].tensors) == 2 else [SPECIAL]
+    count = len(OPERATIONS[name].tensors)
+    operands = [SPECIAL] if count == 1 else [*pairs, pairs[0]][:count]
     assert_as_composed(gpu_device, name, *operands, *NUMBERS.get(name, ()))
 
 
