@@ -77,8 +77,12 @@ def test_threads_share_one_device(gpu_device: Any):
         assert list(pool.map(work, range(16))) == [100.0 * (number + 30) for number in range(16)]
 
 
-def test_an_interrupt_waits_until_a_page_is_handed_over(gpu_device: Any, monkeypatch: pytest.MonkeyPatch):
+def test_an_interrupt_waits_until_a_page_is_handed_over(
+    gpu_device: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
     """Jupyter's stop button in the middle of a submit: what was asked before is done, and what is asked next works."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background has it ignored
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     queue = gpu_device.gpu.device.queue
     write_buffer = queue.write_buffer
 
