@@ -160,30 +160,26 @@ class Walk:
         for node in order:
             g, is_exclusive = pending.pop(node)
             if node.op is LEAF or node.number <= after:
-                self.kept[node] = g
+                self._keep(node, g)
                 if is_exclusive:
                     self.exclusive.add(node)
-                if observer is not None:
-                    observer.keep(node, g)
-            elif observer is None and not retained:
+                continue
+            if node in retained:
+                self._keep(node, g)
+                is_exclusive = False
+            if observer is None:
                 self._run_rules(node, g, is_exclusive)
-            else:
-                self._run_observed(node, g, is_exclusive and node not in retained)
+                continue
+            outside = observer.arrive(node, g)
+            try:
+                self._run_rules(node, g, is_exclusive)
+            finally:
+                leave(outside)
 
-    def _run_observed(self, node: Node, g: AnyTensor, is_exclusive: bool) -> None:
-        observer = self._observer
-        if node in self._retained:
-            self.kept[node] = g
-        if observer is None:
-            self._run_rules(node, g, is_exclusive)
-            return
-        if node in self._retained:
-            observer.keep(node, g)
-        outside = observer.arrive(node, g)
-        try:
-            self._run_rules(node, g, is_exclusive)
-        finally:
-            leave(outside)
+    def _keep(self, node: Node, g: AnyTensor) -> None:
+        self.kept[node] = g
+        if self._observer is not None:
+            self._observer.keep(node, g)
 
     def _run_rules(self, node: Node, g: AnyTensor, is_exclusive: bool) -> None:
         """Runs the rules of one node, and adds what they give to the gradients of its parents."""

@@ -158,38 +158,35 @@ def _picker(places: list[int]) -> Callable[[Sequence[Any]], rules.Saved]:
 def _recorded(operation: Operation, found: list[tuple[int, rules.Rule]], backend: type[Autodiff[Any, Any]]) -> Any:
     """One operation of the backend inside; with a tracked operand, its result gets a node.
 
-    An operation of one tensor, or of two, has a shorter way to the same: these are most of all that a program calls.
+    An operation of one tensor, or of two, has a shorter way to the same where nobody observes: these are most of all
+    that a program calls.
     """
     if not backend.keeps_all:
         return _recorded_by_strategy(operation, found, backend)
-    if operation.tensors == (0,):
+    if operation.tensors == (0,) and not backend.inner.observed:
         return _recorded_unary(operation.name, found, backend.inner)
-    if operation.tensors == (0, 1):
+    if operation.tensors == (0, 1) and not backend.inner.observed:
         return _recorded_binary(operation.name, found, backend.inner)
     return _recorded_in_general(operation, found, backend.inner)
 
 
 def _recorded_unary(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
-    compute, plan, is_observed = getattr(inner, name), _plan(found, (0,)), inner.observed
+    compute, plan = getattr(inner, name), _plan(found, (0,))
 
     def recorded(a: GraphArray, *rest: Any) -> GraphArray:
         primitive = a.primitive
         out = compute(primitive, *rest)
         result = GraphArray(out)
         if plan is not None and a.is_tracked and result.dtype.kind == "f":
-            saved = plan.pick((primitive, *rest, out))
-            if is_observed:
-                attach_node(result, name, (a.node, *rest), plan.rules, saved, inner)
-            else:
-                shape, dtype, path = result.shape, result.dtype, current_path()
-                result.track(Node(name, plan.rules, saved, shape, dtype, path, a.node, *rest))
+            saved, shape, dtype = plan.pick((primitive, *rest, out)), result.shape, result.dtype
+            result.track(Node(name, plan.rules, saved, shape, dtype, current_path(), a.node, *rest))
         return result
 
     return recorded
 
 
 def _recorded_binary(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
-    compute, is_observed = getattr(inner, name), inner.observed
+    compute = getattr(inner, name)
     of_first, of_second, of_both = _plan(found, (0,)), _plan(found, (1,)), _plan(found, (0, 1))
 
     def recorded(a: Any, b: Any, *rest: Any) -> GraphArray:
@@ -206,12 +203,8 @@ def _recorded_binary(name: str, found: list[tuple[int, rules.Rule]], inner: type
         if plan is not None and result.dtype.kind == "f":
             one = a.node or a.as_constant() if first else a
             other = b.node or b.as_constant() if second else b
-            saved = plan.pick((left, right, *rest, out))
-            if is_observed:
-                attach_node(result, name, (one, other, *rest), plan.rules, saved, inner)
-            else:
-                shape, dtype, path = result.shape, result.dtype, current_path()
-                result.track(Node(name, plan.rules, saved, shape, dtype, path, one, other, *rest))
+            saved, shape, dtype = plan.pick((left, right, *rest, out)), result.shape, result.dtype
+            result.track(Node(name, plan.rules, saved, shape, dtype, current_path(), one, other, *rest))
         return result
 
     return recorded

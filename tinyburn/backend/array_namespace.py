@@ -58,8 +58,7 @@ class ArrayNamespace(Backend):
 
     @classmethod
     def into(cls, target: Array, name: str, *arguments: Any) -> Array:
-        operation = OPERATIONS[name]
-        if not (operation.in_place and cls._is_row_major(target) and operation.fits(target, arguments)):
+        if not (cls._is_row_major(target) and OPERATIONS[name].fits(target, arguments)):
             return super().into(target, name, *arguments)
         return cls._write(target, name, *arguments) if target.size else target
 

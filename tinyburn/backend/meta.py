@@ -63,8 +63,7 @@ class Meta(Strided):
 
     @classmethod
     def into(cls, target: StridedArray, name: str, *arguments: Any) -> StridedArray:
-        operation = OPERATIONS[name]
-        if operation.in_place and target.is_contiguous and operation.fits(target, arguments):
+        if target.is_contiguous and OPERATIONS[name].fits(target, arguments):
             return target
         result: StridedArray = super().into(target, name, *arguments)
         return result

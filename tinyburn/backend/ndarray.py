@@ -383,7 +383,7 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
-        if name in _IN_PLACE and target.flags.c_contiguous and target.size:
+        if OPERATIONS[name].in_place and target.flags.c_contiguous and target.size:
             for x in arguments:
                 if type(x) is np.ndarray and (x.shape != target.shape or x.dtype is not target.dtype):
                     break
@@ -405,8 +405,6 @@ class NdArray(ArrayNamespace):
     def index_bounds(a: NumPyArray) -> tuple[int, int] | None:
         return (int(a.min()), int(a.max())) if a.size else None
 
-
-_IN_PLACE = {name for name, operation in OPERATIONS.items() if operation.in_place}
 
 for _name in FUSED:
     if OPERATIONS[_name].fused and _name not in vars(NdArray):

@@ -100,8 +100,8 @@ class Operation:
         return np.dtype("bool" if self.result == "bool" else arguments[self.parameters.index("dtype")])
 
     def fits(self, target: Any, arguments: Sequence[Any]) -> bool:
-        """Whether the result for these arguments has the shape and the dtype of a target."""
-        return bool(self.shape(*arguments) == target.shape and self.dtype(arguments) == target.dtype)
+        """Whether it can run in place, and the result for these arguments has the shape and the dtype of a target."""
+        return bool(self.in_place and self.shape(*arguments) == target.shape and self.dtype(arguments) == target.dtype)
 
 
 OPERATIONS: dict[str, Operation] = {}

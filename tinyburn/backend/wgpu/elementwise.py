@@ -126,12 +126,9 @@ def can_take(target: StridedArray, name: str, operands: Sequence[Operand]) -> bo
     The target has to lie in memory as the result would. An operand in the same buffer has to be the target itself: of
     any other view, a thread could read what another thread has overwritten.
     """
-    declared = OPERATIONS[name]
     return (
-        declared.in_place
-        and target.is_contiguous
-        and target.shape == declared.shape(*operands)
-        and target.dtype == declared.dtype(operands)
+        target.is_contiguous
+        and OPERATIONS[name].fits(target, operands)
         and all(_is_apart_or_same(x, target) for x in operands if isinstance(x, StridedArray))
     )
 
