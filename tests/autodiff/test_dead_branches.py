@@ -19,12 +19,14 @@ def floats(row: Row) -> list[int]:
     return [at for at, x in enumerate(row.args) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
 
 
-# The first row of each operation that can have a gradient. A matrix product adds products up: a 0 times inf among
-# them is NaN, whatever it is added to.
+PRODUCTS = ("matmul", "linear", "linear_input", "linear_weight")
+"""A matrix product adds products up: a 0 times inf among them is NaN, whatever it is added to."""
+
+# The first row of each operation that can have a gradient.
 FIRST = {
     row.name: row
     for row in reversed(ROWS)
-    if OPERATIONS[row.name].result in ("like", "dtype") and row.name not in ("matmul", "linear") and floats(row)
+    if OPERATIONS[row.name].result in ("like", "dtype") and row.name not in PRODUCTS and floats(row)
 }
 
 

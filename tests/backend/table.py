@@ -219,6 +219,13 @@ def _linear_rows() -> list[Row]:
         Row("linear", (X[np.newaxis], weight, bias), linear, "rank4"),
         Row("linear", (np.ones((2, 0)), np.ones((0, 3)), np.ones(3)), linear, "empty-inner"),
         Row("linear", (EMPTY, np.ones((3, 2)), np.ones(2)), linear, "empty-batch"),
+        Row("linear_input", (X[0], weight.T), lambda g, w: g @ w.T),
+        Row("linear_input", (X, weight.T), lambda g, w: g @ w.T, "rank3"),
+        Row("linear_weight", (X[0], Y[0]), lambda g, a: a.T @ g),
+        Row("linear_weight", (X, Y[..., :2]), lambda g, a: a.reshape(-1, 2).T @ g.reshape(-1, 4), "rank3"),
+        Row("linear_weight", (EMPTY, EMPTY), lambda g, a: a.T @ g, "empty-batch"),
+        Row("linear_bias", (X[0],), lambda g: g.sum(0)),
+        Row("linear_bias", (X,), lambda g: g.sum((0, 1)), "rank3"),
         *[
             Row("squared_difference", operands, lambda a, b: (a - b) ** 2, note)
             for operands, note in (((X, Y), ""), ((ROW, COLUMN), "broadcast"), ((SPECIAL, OTHER), "special"))

@@ -192,11 +192,12 @@ class Walk:
             parent = node.first if at == 0 else node.argument(at)
             values, saved = saved[first:], saved[:first]
             called = values if observer is None else observer.values(values)
-            part = rule.gradient(g, called, parent, is_exclusive and is_last)
+            is_spare = is_exclusive and is_last
+            part = rule.gradient(g, called, parent, is_spare)
             is_new = rule.is_exclusive
             if part.primitive.shape != parent.shape:
                 part, is_new = sum_to(part, parent.shape), True
-            elif not (is_exclusive and is_last) and self._backend.shares_buffer(part.primitive, g.primitive):
+            elif not (is_spare or rule.makes_new) and self._backend.shares_buffer(part.primitive, g.primitive):
                 is_new = is_exclusive = False  # from now on the parent sees it too
             if observer is not None:
                 observer.follow_edge(node, rule, values, parent, part)

@@ -150,6 +150,7 @@ class SegmentRule:
 
     names = ()
     is_exclusive = False  # two inputs of a segment can have one gradient
+    makes_new = False
 
     def __init__(self, segment: Segment, keeps_inputs: bool) -> None:
         self.segment = segment

@@ -197,22 +197,20 @@ class GraphArray:
         return self.node
 
 
-def nodes_of(arguments: Sequence[Any]) -> tuple[Any, ...]:
+def nodes_of(arguments: Sequence[Any]) -> list[Any]:
     """The arguments as a node keeps them: nodes in place of tensors."""
-    return tuple([x.node or x.as_constant() if type(x) is GraphArray else x for x in arguments])
+    return [x.node or x.as_constant() if type(x) is GraphArray else x for x in arguments]
 
 
 def attach_node(
     result: GraphArray, op: str, arguments: Sequence[Any], rules: tuple[Step, ...], saved: Saved, inner: type[Backend]
 ) -> None:
     """Makes a result tracked: gives it the node of the operation that it came from."""
-    facts = (op, rules, saved, result.shape, result.dtype, current_path(), *arguments)
-    if inner.observed:
-        watched = WatchedNode(*facts)
-        result.track(watched)
-        watched.watch(inner)
-    else:
-        result.track(Node(*facts))
+    kind = WatchedNode if inner.observed else Node
+    node = kind(op, rules, saved, result.shape, result.dtype, current_path(), *nodes_of(arguments))
+    result.track(node)
+    if type(node) is WatchedNode:
+        node.watch(inner)
 
 
 def note_kept(backend: type[Backend], event: str, node: Node, rule: Rule, saved: Sequence[Any]) -> None:

@@ -19,7 +19,7 @@ from tinyburn.base.scope import current_path
 from . import rules
 from .backward import run_backward
 from .checkpointing import NoCheckpointing
-from .nodes import GraphArray, LeafNode, Node, Step, attach_node, expect_calls, nodes_of
+from .nodes import GraphArray, LeafNode, Node, Step, attach_node, expect_calls
 from .recipes import Recipe
 
 IB = TypeVar("IB", bound=Backend, covariant=True)
@@ -215,13 +215,21 @@ def _recorded_in_general(operation: Operation, found: list[tuple[int, rules.Rule
     plans = cache(lambda *tracked: _plan(found, tracked))
 
     def recorded(*arguments: Any) -> GraphArray:
-        values = [x.primitive if type(x) is GraphArray else x for x in arguments]
-        values.append(compute(*values))
-        result = GraphArray(values[-1])
-        tracked = [at for at, x in enumerate(arguments) if type(x) is GraphArray and x.is_tracked]
-        plan = plans(*tracked) if tracked else None
-        if plan is not None and result.dtype.kind == "f":
-            attach_node(result, name, nodes_of(arguments), plan.rules, plan.pick(values), inner)
+        values, tracked = [], []
+        for at, x in enumerate(arguments):
+            if type(x) is GraphArray:
+                values.append(x.primitive)
+                if x.is_tracked:
+                    tracked.append(at)
+            else:
+                values.append(x)
+        out = compute(*values)
+        result = GraphArray(out)
+        if tracked and out.dtype.kind == "f":
+            plan = plans(*tracked)
+            if plan is not None:
+                values.append(out)
+                attach_node(result, name, arguments, plan.rules, plan.pick(values), inner)
         return result
 
     return recorded
@@ -244,7 +252,7 @@ def _recorded_by_strategy(
             result.recipe = values[-1] if recomputes else None
             saved = plan.pick(values)
             expect_calls(saved)
-            attach_node(result, name, nodes_of(arguments), plan.rules, saved, inner)
+            attach_node(result, name, arguments, plan.rules, saved, inner)
         return result
 
     return recorded

@@ -111,6 +111,24 @@ def squared_difference_backward(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> Any
     return g._ask("squared_difference_backward", a, b)
 
 
+@one_operation
+def linear_input(g: AnyTensor, weight: AnyTensor) -> AnyTensor:
+    """``g @ weight.mT``."""
+    return g._ask("linear_input", weight)
+
+
+@one_operation
+def linear_weight(g: AnyTensor, a: AnyTensor) -> AnyTensor:
+    """``a.mT @ g``, of all rows at once, whatever the dims before the last are."""
+    return g._ask("linear_weight", a)
+
+
+@one_operation
+def linear_bias(g: AnyTensor) -> AnyTensor:
+    """The sum of all rows."""
+    return g._ask("linear_bias")
+
+
 # What does not fit into a line
 
 
@@ -266,28 +284,6 @@ def _gelu_bend(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> AnyTensor:
     return multiply_no_nan(multiply_no_nan(g, a), height * (2.0 - b * b))
 
 
-def _input(g: AnyTensor, weight: AnyTensor) -> AnyTensor:
-    """``g @ weight.mT``."""
-    return g._ask("matmul", weight.mT if len(g.primitive.shape) == 2 else weight.unsqueeze(g.rank).mT)
-
-
-def _weight(g: AnyTensor, a: AnyTensor) -> AnyTensor:
-    """``a.mT @ g``, of all rows at once, whatever the dims before the last are."""
-    return _rows(a).mT._ask("matmul", _rows(g))
-
-
-def _bias(g: AnyTensor) -> AnyTensor:
-    """The sum of all rows."""
-    shape = g.primitive.shape
-    return g._ask("sum_dims", tuple(range(len(shape) - 1)))._ask("reshape", shape[-1:])
-
-
-def _rows(a: AnyTensor) -> AnyTensor:
-    """All dims but the last as one."""
-    shape = a.primitive.shape
-    return a if len(shape) == 2 else a.reshape((-1, shape[-1]))
-
-
 def _without(g: AnyTensor, parts: tuple[slice, ...]) -> AnyTensor:
     return g.slice_assign(parts, _zeros(g[parts].shape, g))
 
@@ -318,7 +314,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "squared_difference": (squared_difference_backward,
                            lambda g, a, b: squared_difference_backward(g, b, a)),
     "add_scaled":      (lambda g: g,                                  lambda g, scale: g * scale),
-    "linear":          (_input, _weight, _bias),
+    "linear":          (linear_input, linear_weight, linear_bias),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: multiply_no_nan(g, a.sign()),),
@@ -398,9 +394,10 @@ class Rule:
         names: what it saves, in order; the shape and dtype of its own operand need no saving, the node has them.
         places: where these stand among the operation's arguments, followed by its result.
         operation: the name of the operation that it is, and nothing else besides; empty for all others.
+        makes_new: whether what it gives surely lies in a buffer of its own, and not in that of ``g``.
     """
 
-    __slots__ = ("_derivative", "_own", "_tensors", "names", "operation", "places")
+    __slots__ = ("_derivative", "_in_place", "_own", "_tensors", "makes_new", "names", "operation", "places")
 
     is_exclusive = True
     """Whether what it gives is seen by nobody else, if it does not lie in the buffer of ``g``."""
@@ -425,6 +422,8 @@ class Rule:
         tensors = {*(operation.parameters[tensor] for tensor in operation.tensors), "out"}
         self._tensors = tuple(name in tensors for name in self.names)
         self.operation: str = getattr(derivative, "operation", "")
+        self.makes_new = bool(self.operation) and OPERATIONS[self.operation].view == "never"
+        self._in_place = bool(self.operation) and OPERATIONS[self.operation].in_place
 
     def __repr__(self) -> str:
         return f"Rule(saves {', '.join(self.names) or 'nothing'})"
@@ -441,7 +440,7 @@ class Rule:
         """
         if self.operation:
             backend: type[Backend] = g.device.backend
-            if is_spare:
+            if is_spare and self._in_place:
                 return g._new(backend.into(g.primitive, self.operation, g.primitive, *saved))
             return g._new(getattr(backend, self.operation)(g.primitive, *saved))
         if not (saved or self._own):

@@ -73,6 +73,21 @@ def projected(a: Any, weight: Any, bias: Any) -> Shape:
     return (*a.shape[:-1], weight.shape[1])
 
 
+def times_transposed(a: Any, weight: Any) -> Shape:
+    """As many features as the weight has rows."""
+    return (*a.shape[:-1], weight.shape[0])
+
+
+def transposed_times(a: Any, b: Any) -> Shape:
+    """A row for each feature of ``b``, and a column for each of ``a``."""
+    return (b.shape[-1], a.shape[-1])
+
+
+def last_dim(a: Any) -> Shape:
+    """The features alone."""
+    return (a.shape[-1],)
+
+
 def joined(places: Any, *_: Any) -> Shape:
     """Where the last part ends in each dim, there ends the whole."""
     return tuple([place.stop for place in places[-1]])
@@ -518,6 +533,26 @@ class Backend:
         return cls.add(product, cls.reshape(bias, (*ones, 1, *bias.shape)))
 
     @classmethod
+    @composed(times_transposed)
+    def linear_input(cls, a: Array, weight: Array) -> Array:
+        """``a @ weight.mT``: the gradient of the input of `linear`, where ``a`` is that of its result."""
+        ones = (1,) * (len(a.shape) - 2)
+        stacked = cls.reshape(weight, (*ones, *weight.shape)) if ones else weight
+        return cls.matmul(a, cls.permute(stacked, _swapped_last(len(a.shape))))
+
+    @classmethod
+    @composed(transposed_times)
+    def linear_weight(cls, a: Array, b: Array) -> Array:
+        """``b.mT @ a``: that of its weight, where ``b`` is the input. All rows count, whatever the dims before are."""
+        return cls.matmul(cls.permute(_rows(cls, b), (1, 0)), _rows(cls, a))
+
+    @classmethod
+    @composed(last_dim)
+    def linear_bias(cls, a: Array) -> Array:
+        """The sum of all rows of ``a``: that of its bias."""
+        return cls.reshape(cls.sum_dims(a, every_dim(a)[:-1]), a.shape[-1:])
+
+    @classmethod
     @composed(like_first)
     def softmax(cls, a: Array, dim: int) -> Array:
         """``exp(a)`` over its sum. A row of -inf alone (all masked) gives zeros."""
@@ -567,3 +602,14 @@ def _parts(a: Array, dim: int, start: int, stop: int) -> tuple[slice, ...]:
 
 def _part(cls: Any, a: Array, dim: int, start: int, stop: int) -> Array:
     return cls.slice(a, _parts(a, dim, start, stop))
+
+
+def _rows(cls: Any, a: Array) -> Array:
+    """All dims but the last as one."""
+    shape = a.shape
+    return a if len(shape) == 2 else cls.reshape(a, (math.prod(shape[:-1]), shape[-1]))
+
+
+def _swapped_last(rank: int) -> Dims:
+    """The order of dims with the last two exchanged."""
+    return (*range(rank - 2), rank - 1, rank - 2)
