@@ -21,8 +21,8 @@ from tinyburn.base.text import amount
 from tinyburn.memory import BatchPlan, Candidate, max_batch_size, plan
 from tinyburn.memory.timeline import Step
 from tinyburn.viz import batch
-from tinyburn.viz.axes import short, ticks
-from tinyburn.viz.batch_lines import MAX_LINES, MAX_ROWS, Lines, formula_line, spread, title_of
+from tinyburn.viz.axes import short, spread, ticks
+from tinyburn.viz.batch_lines import MAX_LINES, MAX_ROWS, Lines, formula_line, title_of
 
 BUDGET = 64 * 2**20
 

@@ -7,11 +7,28 @@ names below.
 from .backward_graph import backward_graph
 from .batch_lines import batch
 from .byte_ladder import byte_ladder
+from .depth_fan import depth_fan
 from .gradient_flow import gradient_flow
 from .graph import graph
+from .jacobian import jacobian
 from .memory_strip import memory
 from .peak_card import peak
 from .picture import Picture
 from .receipt import receipt
+from .update_ratios import update_ratio, update_ratios
 
-__all__ = ["Picture", "backward_graph", "batch", "byte_ladder", "gradient_flow", "graph", "memory", "peak", "receipt"]
+__all__ = [
+    "Picture",
+    "backward_graph",
+    "batch",
+    "byte_ladder",
+    "depth_fan",
+    "gradient_flow",
+    "graph",
+    "jacobian",
+    "memory",
+    "peak",
+    "receipt",
+    "update_ratio",
+    "update_ratios",
+]

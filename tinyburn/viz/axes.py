@@ -1,7 +1,8 @@
-"""The plot that the memory strip and the batch lines share: something to the right, and bytes upwards."""
+"""What the plots share: the axes of the memory strip and the batch lines, with bytes upwards; ticks; labels apart."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyburn.base.text import thousands
@@ -64,3 +65,12 @@ def short(size: int, step: int) -> str:
         if size and step % factor == 0:
             return f"{thousands(size // factor)} {unit}"
     return "0"
+
+
+def spread(wanted: Sequence[float], apart: float, lowest: float) -> list[float]:
+    """The wanted heights, moved so that no two are nearer than ``apart`` and none is below ``lowest``."""
+    heights = list(wanted)
+    for index in sorted(range(len(wanted)), key=lambda index: (-wanted[index], index)):
+        heights[index] = min(wanted[index], lowest)
+        lowest = heights[index] - apart
+    return heights

@@ -13,7 +13,7 @@ from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.batch import BatchPlan
 from tinyburn.memory.lines import Bytes, Candidate
 
-from .axes import Axes, ticks
+from .axes import Axes, spread, ticks
 from .cards import Key, line_key, sheet
 from .picture import Picture
 from .svg import circle, number, path, polyline, rect, text, xy
@@ -257,15 +257,6 @@ def _candidates(lines: Lines) -> list[str]:
         drawn.append(path(f"M{xy(*end)}H{number(_RIGHT)}L{xy(_RIGHT + 12, height)}", "line thread"))
         drawn.append(text(_RIGHT + 15, height + 4, str(index), "ink bold"))
     return drawn
-
-
-def spread(wanted: Sequence[float], apart: float, lowest: float) -> list[float]:
-    """The wanted heights, moved so that no two are nearer than ``apart`` and none is below ``lowest``."""
-    heights = list(wanted)
-    for index in sorted(range(len(wanted)), key=lambda index: (-wanted[index], index)):
-        heights[index] = min(wanted[index], lowest)
-        lowest = heights[index] - apart
-    return heights
 
 
 def _envelope(lines: Lines) -> list[str]:

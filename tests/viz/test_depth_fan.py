@@ -1,0 +1,110 @@
+"""The depth fan: each model's gradients by layer, what becomes of them, and lines that stand where they say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import AnyTensor
+from tests.viz.examples import columns, mlp, texts
+from tests.viz.geometry import assert_readable
+from tests.viz.same_bytes import outputs_of_two_processes
+from tinyburn import Autodiff, Device, NdArray, Param, Tensor
+from tinyburn.base.errors import ConfigError
+from tinyburn.viz import depth_fan
+from tinyburn.viz.scale import MOST_LINES, Powers, power_text, powers_around
+
+
+def scaled(factor: float, layers: int, device: Device[Any] | None = None) -> AnyTensor:
+    """Layers that each multiply by a factor, and no more: the gradient of the first is factor ** (layers - 1)."""
+    device = device or Autodiff[NdArray].device(float_dtype="float64")
+    x = Tensor.ones((2, 3), device)
+    for _ in range(layers):
+        x = x @ Param.from_tensor(Tensor.eye(3, device) * factor).val()
+    return x
+
+
+def test_a_factor_a_layer_is_found_again() -> None:
+    """By hand: 11 layers that halve. The gradient of the last result is 1, that of the first 2**-10: it vanishes."""
+    grads = {str(factor): scaled(factor, 11).sum().backward(record_flow=True) for factor in (0.5, 1.0, 2.0)}
+    picture = depth_fan(grads)
+    assert columns(picture, "model", "layers", "first layer", "factor a layer", "the gradient") == [
+        ("0.5", "11", "0.00098", "0.50", "vanishes"),
+        ("1.0", "11", "1", "1.00", "stays"),
+        ("2.0", "11", "1e+03", "2.00", "explodes"),
+    ]
+    assert picture.title == (
+        "From the last layer to the first the gradient vanishes in 1, stays in 1, explodes in 1 of 3 models"
+    )
+    assert_readable(picture)
+
+
+def test_a_layer_is_an_operation_that_a_weight_goes_into_and_a_bias_is_none() -> None:
+    loss, _ = mlp(4)
+    assert columns(depth_fan({"mlp": loss.backward(record_flow=True)}), "layers") == [("4",)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "verdict"),
+    [
+        ([1.0, 1.0], "stays"),
+        ([1e-9, 1.0], "vanishes"),
+        ([1e9, 1.0], "explodes"),
+        ([0.0, 1.0], "is zero"),
+        ([1.0, math.nan, 1.0], "overflows"),
+        ([math.inf, 1.0], "overflows"),
+        ([3.0], "stays"),
+    ],
+)
+def test_verdicts(sizes: list[float], verdict: str) -> None:
+    picture = depth_fan({"a": sizes})
+    assert picture.title == f"From the last layer to the first the gradient of a {verdict}"
+    assert_readable(picture)
+
+
+def test_as_many_lines_as_can_be_told_apart_and_their_numbers_apart() -> None:
+    fan = depth_fan({f"model {at}": [1.0, 1.0 + 0.01 * at] for at in range(MOST_LINES)})
+    assert_readable(fan)
+    assert {str(at + 1) for at in range(MOST_LINES)} <= set(texts(fan))
+
+
+@pytest.mark.parametrize(
+    ("models", "word"),
+    [
+        ({}, "0 models"),
+        ([1.0], "a list"),
+        ({str(at): [1.0] for at in range(MOST_LINES + 1)}, "9 models"),
+        ({"a": []}, "a has no layer"),
+        ({"a": scaled(1.0, 2).sum().backward()}, "without their flow"),
+    ],
+    ids=["none", "no-names", "too-many", "no-layer", "no-flow"],
+)
+def test_what_cannot_be_drawn(models: Any, word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        depth_fan(models)
+
+
+def test_the_axis_has_equal_steps_for_equal_factors() -> None:
+    powers = Powers(-3, 1, 4, 0, 0, 100, 400)
+    assert [powers.y(10.0**power) for power in (-3, -2, 0, 1)] == [400, 300, 100, 0]
+    assert (powers.y(0.0), powers.y(1e-9), powers.y(math.inf)) == (400, 400, 0)
+    assert powers.x(2) == 50
+    assert powers_around([0.002, 30.0, 0.0, math.nan]) == (-3, 2)
+    assert powers_around([]) == (-1, 1)
+    assert powers_around([1e-300, 1.0])[0] == -39
+    np.testing.assert_equal([power_text(power) for power in (-3, 0, 2, 3)], ["10^-3", "1", "100", "10^3"])
+
+
+_SCRIPT = """
+from tests.viz.test_depth_fan import scaled
+from tinyburn import viz
+picture = viz.depth_fan({"half": scaled(0.5, 5).sum().backward(record_flow=True), "given": [1.0, 0.1]})
+"""
+
+
+def test_same_bytes_in_two_processes() -> None:
+    first, second = outputs_of_two_processes(_SCRIPT)
+    assert first == second

@@ -1,0 +1,59 @@
+"""A matrix as coloured cells with numbers: zero in the middle, the two signs told apart in every kind of colour vision.
+
+Blue and orange are, and a cell says its sign too. The strength of the colour is the size of the number over the
+largest one of all matrices that stand side by side. NaN and inf are bold words in a dashed frame.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .svg import rect, text
+
+Matrix = np.ndarray[Any, Any]
+
+WIDTH, HEIGHT = 52.0, 24.0
+"""Of one cell, in pixels."""
+MOST = 8
+"""Rows and columns that are drawn; the others are left out, and the picture says so."""
+
+POSITIVE, NEGATIVE = "#e08214", "#5e8ad6"
+STYLE = f".plus{{fill:{POSITIVE}}}.minus{{fill:{NEGATIVE}}}.cell{{fill:none;stroke-width:.5}}"
+
+
+def largest(*matrices: Matrix) -> float:
+    """The largest distance from 0 among the finite numbers; 1 if there is none."""
+    sizes = [abs(float(x)) for matrix in matrices for x in matrix.ravel() if math.isfinite(x)]
+    return max(sizes, default=0.0) or 1.0
+
+
+def draw(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
+    """The first rows and columns of a matrix, with its upper left corner at (x, y)."""
+    drawn = []
+    for row, values in enumerate(matrix[:MOST].tolist()):
+        for column, value in enumerate(values[:MOST]):
+            drawn += _cell(x + column * WIDTH, y + row * HEIGHT, value, scale)
+    return drawn
+
+
+def _cell(x: float, y: float, value: float, scale: float) -> list[str]:
+    frame = rect(x, y, WIDTH, HEIGHT, "line cell")
+    words = text(x + WIDTH / 2, y + 16, digits(value), "ink", "middle")
+    if not math.isfinite(value):
+        inside = rect(x + 3, y + 3, WIDTH - 6, HEIGHT - 6, "ghost")
+        return [frame, inside, text(x + WIDTH / 2, y + 16, digits(value), "ink bold", "middle")]
+    strength = 0.65 * min(abs(value) / scale, 1.0)
+    if not value:
+        return [frame, words]
+    sign = "plus" if value > 0 else "minus"
+    return [rect(x, y, WIDTH, HEIGHT, sign, 0, f'fill-opacity="{strength:.2f}"'), frame, words]
+
+
+def digits(value: float) -> str:
+    """At most three digits, and no minus before a zero."""
+    if value == 0:
+        return "0"
+    return f"{value:.3f}" if 0.001 <= abs(value) < 10 else f"{value:.2g}"

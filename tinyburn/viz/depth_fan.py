@@ -1,0 +1,175 @@
+"""Picture 9, the depth fan: how the size of a gradient changes from layer to layer, for several models side by side.
+
+A layer multiplies the gradient that passes by some factor. Twenty equal layers multiply it by the twentieth power of
+that factor: so it vanishes or explodes unless the factor is near 1. On an axis of powers of ten equal factors make
+a straight line, and models that differ in it a fan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tinyburn.autodiff import Gradients, Node
+from tinyburn.autodiff.observer import Flow, GradientSize
+from tinyburn.base.errors import ConfigError
+from tinyburn.base.text import table
+
+from .axes import ticks
+from .cards import line_key, sheet
+from .picture import Picture
+from .scale import DASHES, MOST_LINES, Powers, powers_around
+
+Sizes: TypeAlias = Gradients[Any] | Sequence[float]
+"""What ``backward(record_flow=True)`` returned, or a size for each layer, the first layer first."""
+
+_FACTOR = 100.0
+"""From the last layer to the first, a gradient that changes by more than this has vanished or exploded."""
+_LEFT, _TOP, _WIDTH, _HEIGHT = 70.0, 16.0, 520.0, 260.0
+
+
+@dataclass(frozen=True)
+class Ray:
+    """One model of a fan.
+
+    Attributes:
+        name: what the caller calls it.
+        sizes: the root mean square of each layer's gradient; the layer nearest to the input comes first.
+    """
+
+    name: str
+    sizes: tuple[float, ...]
+
+    @property
+    def change(self) -> float:
+        """The first layer's gradient over the last one's; NaN if either is no ordinary number."""
+        first, last = self.sizes[0], self.sizes[-1]
+        return first / last if last > 0 and math.isfinite(first) and math.isfinite(last) else math.nan
+
+    @property
+    def verdict(self) -> str:
+        """What becomes of the gradient on its way from the last layer to the first."""
+        if not all(map(math.isfinite, self.sizes)):
+            return "overflows"
+        if not all(self.sizes):
+            return "is zero"
+        if self.change < 1 / _FACTOR:
+            return "vanishes"
+        return "explodes" if self.change > _FACTOR else "stays"
+
+    @property
+    def factor(self) -> str:
+        """By what a layer multiplies the gradient, on average."""
+        if math.isnan(self.change) or self.change <= 0 or len(self.sizes) < 2:
+            return "-"
+        return f"{self.change ** (1 / (len(self.sizes) - 1)):.2f}"
+
+
+def depth_fan(models: Mapping[str, Sizes]) -> Picture:
+    """The size of each layer's gradient, by depth.
+
+    Args:
+        models: by name, what ``backward(record_flow=True)`` returned for each. A layer is then an operation that a
+            weight goes into, a parameter of rank 2 or more, and its gradient is that of the result. Instead of
+            gradients there can be a list of sizes, such as those of activations.
+
+    Raises ConfigError if there are no models, too many to tell apart, or one without layers or without its flow.
+    """
+    if not isinstance(models, Mapping) or not 1 <= len(models) <= MOST_LINES:
+        given = f"{len(models)} models" if isinstance(models, Mapping) else f"a {type(models).__name__}"
+        hint = "write viz.depth_fan({'tanh, gain 1': loss.backward(), ...})"
+        raise ConfigError("viz.depth_fan", f"got {given}, and draws 1 to {MOST_LINES} by their names", hint=hint)
+    rays = [Ray(name, _sizes(name, sizes)) for name, sizes in models.items()]
+    title = _title(rays)
+    return Picture(title, _text(rays), _drawing(title, rays))
+
+
+def _sizes(name: str, sizes: Sizes) -> tuple[float, ...]:
+    if not isinstance(sizes, Gradients):
+        found = tuple(float(size) for size in sizes)
+    elif sizes.flow is None:
+        reason = f"the gradients of {name} came without their flow: those between the layers are gone"
+        raise ConfigError("viz.depth_fan", reason, hint="record it: loss.backward(record_flow=True)")
+    else:
+        found = tuple(_rms(sizes.flow.nodes[node]) for node in layers_of(sizes.flow))
+    if not found:
+        reason = f"{name} has no layer: no operation that a parameter of rank 2 or more goes into"
+        raise ConfigError("viz.depth_fan", reason, hint="hand it the gradients of a model with weights")
+    return found
+
+
+def layers_of(flow: Flow) -> list[Node]:
+    """The operations that a weight goes into, from the input's side to the loss."""
+    found = [node for node in flow.nodes if any(_is_weight(parent) for parent in node.parents)]
+    return sorted(found, key=lambda node: node.number)
+
+
+def _is_weight(node: Node) -> bool:
+    """Whether a value is a parameter of rank 2 or more, or one in another shape."""
+    while node.op in ("reshape", "permute", "expand"):
+        node = node.parents[0]
+    return node.is_parameter and len(node.shape) > 1
+
+
+def _rms(size: GradientSize) -> float:
+    return math.nan if size.nonfinite else size.rms
+
+
+def _title(rays: Sequence[Ray]) -> str:
+    """The finding: what becomes of it, and in how many of the models."""
+    if len(rays) == 1:
+        return f"From the last layer to the first the gradient of {rays[0].name} {rays[0].verdict}"
+    found = [ray.verdict for ray in rays]
+    said = [f"{verdict} in {found.count(verdict)}" for verdict in _VERDICTS if verdict in found]
+    return f"From the last layer to the first the gradient {', '.join(said)} of {len(rays)} models"
+
+
+_VERDICTS = ("vanishes", "is zero", "stays", "explodes", "overflows")
+
+
+def _text(rays: Sequence[Ray]) -> str:
+    rows = [
+        (
+            str(index),
+            ray.name,
+            str(len(ray.sizes)),
+            _digits(ray.sizes[0]),
+            _digits(ray.sizes[-1]),
+            ray.factor,
+            ray.verdict,
+        )
+        for index, ray in enumerate(rays, start=1)
+    ]
+    header = ("line", "model", "layers", "first layer", "last layer", "factor a layer", "the gradient")
+    return f"{table(header, rows)}\n\n{_NOTE}"
+
+
+_NOTE = (
+    "A size is the root mean square. Vanishes, explodes: "
+    f"by more than {_FACTOR:.0f} times from the last layer to the first."
+)
+
+
+def _digits(size: float) -> str:
+    return f"{size:.2g}"
+
+
+def _drawing(title: str, rays: Sequence[Ray]) -> str:
+    low, high = powers_around(size for ray in rays for size in ray.sizes)
+    deepest = max(len(ray.sizes) for ray in rays) - 1
+    powers = Powers(low, high, deepest, _LEFT, _TOP, _WIDTH, _HEIGHT)
+    drawn = powers.axes("layers: the input's side is left, and backward runs from right to left", ticks(deepest))
+    for ray, dash in zip(rays, DASHES, strict=False):
+        drawn += powers.line(ray.sizes, dash)
+    drawn += powers.numbers([ray.sizes[-1] for ray in rays])
+    keys = [
+        line_key(
+            f"{index} {ray.name}: {ray.factor} a layer, {ray.verdict}",
+            "rule",
+            f'stroke-width="1.8" stroke-dasharray="{dash}"',
+        )
+        for index, (ray, dash) in enumerate(zip(rays, DASHES, strict=False), start=1)
+    ]
+    return sheet(title, (_LEFT + _WIDTH + 20, powers.base + 44), drawn, keys, [_NOTE])
