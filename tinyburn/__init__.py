@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import activation, autodiff, backend, course, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
-from .backend import Backend, Device, Meta, NdArray, Traced
+from .backend import Backend, Device, Finite, Meta, NdArray, Traced
 from .base import foreign
 from .base.distribution import Distribution
 from .base.dtype import Bool, DType, Float, Int
@@ -18,6 +18,7 @@ from .base.errors import (
     ForeignCall,
     ForeignName,
     GraphError,
+    NonFinite,
     OutOfMemory,
     ShapeError,
     TinyburnError,
@@ -53,6 +54,7 @@ __all__ = [
     "Device",
     "DeviceMismatch",
     "Distribution",
+    "Finite",
     "Float",
     "ForeignCall",
     "ForeignName",
@@ -64,6 +66,7 @@ __all__ = [
     "Module",
     "NdArray",
     "NoCheckpointing",
+    "NonFinite",
     "OutOfMemory",
     "Param",
     "RunConfig",

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .device import Device, MemoryUsage
+from .finite import Finite
 from .interface import Backend
 from .log import Category, Kind
 from .meta import Meta
@@ -14,7 +15,19 @@ if TYPE_CHECKING:
     from .cuda import Cuda
     from .wgpu import Wgpu
 
-__all__ = ["Backend", "Category", "Cuda", "Device", "Kind", "MemoryUsage", "Meta", "NdArray", "Traced", "Wgpu"]
+__all__ = [
+    "Backend",
+    "Category",
+    "Cuda",
+    "Device",
+    "Finite",
+    "Kind",
+    "MemoryUsage",
+    "Meta",
+    "NdArray",
+    "Traced",
+    "Wgpu",
+]
 
 if not TYPE_CHECKING:  # a checker would let every name pass
 

@@ -110,6 +110,10 @@ class OutOfMemory(TinyburnError, MemoryError):
     """A device has no room for one more buffer. Nothing is lost: what was there before is there still."""
 
 
+class NonFinite(TinyburnError, ArithmeticError):
+    """An operation on ordinary numbers gave inf or NaN, where somebody had asked to be told."""
+
+
 class GraphError(TinyburnError, RuntimeError):
     """The autodiff graph cannot do what was asked: consumed, untracked, or not a leaf."""
 
