@@ -54,6 +54,11 @@ class Slopes:
         with np.errstate(invalid="ignore"):
             return float(np.abs(np.where(same, 0.0, self.exact - self.by_steps)).max(initial=0.0))
 
+    @property
+    def tolerance(self) -> float:
+        """How near such steps can come: about the square of their length, times what the slopes amount to."""
+        return 100 * self.step**2 * max(largest(self.exact), 1.0)
+
 
 def jacobian(function: Function, x: AnyTensor) -> Picture:
     """The Jacobian matrix of a function at ``x``, by backward and by central differences.
