@@ -143,9 +143,9 @@ def _title(slopes: Slopes) -> str:
     finding = f"{rows} x {columns} slopes, by backward and by steps of {slopes.step:.0e}"
     if not np.isfinite(slopes.exact).all():
         return f"{finding}: {int((~np.isfinite(slopes.exact)).sum())} by backward are inf or NaN"
-    return (
-        f"{finding}: they differ by {slopes.difference:.0e} at most" if slopes.difference else f"{finding}: they agree"
-    )
+    if slopes.difference <= slopes.tolerance:
+        return f"{finding}: they agree to {slopes.tolerance:.0e}"
+    return f"{finding}: they differ by {slopes.difference:.0e}"
 
 
 def _text(slopes: Slopes) -> str:
