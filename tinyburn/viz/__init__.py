@@ -10,6 +10,7 @@ from .byte_ladder import byte_ladder
 from .depth_fan import depth_fan
 from .gradient_flow import gradient_flow
 from .graph import graph
+from .heatmap import heatmap
 from .jacobian import jacobian
 from .memory_strip import memory
 from .peak_card import peak
@@ -25,6 +26,7 @@ __all__ = [
     "depth_fan",
     "gradient_flow",
     "graph",
+    "heatmap",
     "jacobian",
     "memory",
     "peak",

@@ -40,16 +40,22 @@ def draw(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
 
 
 def _cell(x: float, y: float, value: float, scale: float) -> list[str]:
+    style = "ink" if math.isfinite(value) else "ink bold"
     frame = rect(x, y, WIDTH, HEIGHT, "line cell")
-    words = text(x + WIDTH / 2, y + 16, digits(value), "ink", "middle")
+    words = text(x + WIDTH / 2, y + 16, digits(value), style, "middle")
+    return [*colour_cell(x, y, (WIDTH, HEIGHT), value, scale, 0.65), frame, words]
+
+
+def colour_cell(
+    x: float, y: float, size: tuple[float, float], value: float, scale: float, strongest: float = 0.9
+) -> list[str]:
+    """The colour of one number: none for a zero, and a dashed frame for inf and NaN."""
     if not math.isfinite(value):
-        inside = rect(x + 3, y + 3, WIDTH - 6, HEIGHT - 6, "ghost")
-        return [frame, inside, text(x + WIDTH / 2, y + 16, digits(value), "ink bold", "middle")]
-    strength = 0.65 * min(abs(value) / scale, 1.0)
-    if not value:
-        return [frame, words]
-    sign = "plus" if value > 0 else "minus"
-    return [rect(x, y, WIDTH, HEIGHT, sign, 0, f'fill-opacity="{strength:.2f}"'), frame, words]
+        return [rect(x + 2, y + 2, size[0] - 4, size[1] - 4, "ghost")]
+    strength = f"{strongest * min(abs(value) / scale, 1.0):.2f}"
+    if float(strength) == 0:
+        return []
+    return [rect(x, y, *size, "plus" if value > 0 else "minus", 0, f'fill-opacity="{strength}"')]
 
 
 def digits(value: float) -> str:
