@@ -66,7 +66,7 @@ def test_every_shape_is_readable(shape: tuple[int, ...]) -> None:
 
 
 def test_labels_name_the_pictures() -> None:
-    picture = heatmap(of(np.ones((3, 9, 9))), ["one", "two", "three"])
+    picture = heatmap(of(np.ones((3, 9, 9))), np.array(["one", "two", "three"]))
     assert columns(picture, "picture", "mean") == [("one", "1.000"), ("two", "1.000"), ("three", "1.000")]
     assert {"one", "two", "three"} <= set(texts(picture))
 

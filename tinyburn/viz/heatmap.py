@@ -7,7 +7,7 @@ own. All of them share one scale, with zero in the middle.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ _CELL = 12.0
 _LABEL, _GAP = 16.0, 14.0
 
 
-def heatmap(tensor: Tensor[Any, Any, Any], labels: Sequence[object] = ()) -> Picture:
+def heatmap(tensor: Tensor[Any, Any, Any], labels: Iterable[object] = ()) -> Picture:
     """The numbers of a tensor as colours.
 
     Args:
@@ -41,7 +41,7 @@ def heatmap(tensor: Tensor[Any, Any, Any], labels: Sequence[object] = ()) -> Pic
         ConfigError: ``tensor`` is no tensor, its pictures are too large, or there are fewer labels than pictures.
     """
     matrices = _matrices(tensor)
-    names = _names(tensor.shape[:-2], labels, len(matrices))
+    names = _names(tensor.shape[:-2], list(labels), len(matrices))
     title = _title(tensor, matrices)
     return Picture(title, _text(matrices, names), _drawing(title, matrices[:MOST_PICTURES], names))
 
