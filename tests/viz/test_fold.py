@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.viz.examples import Example, chain, mlp, new_device, normalize_batch, tangle, tower, training_step
-from tinyburn import Tensor
+from tinyburn import ConfigError, Tensor
+from tinyburn.viz import Picture, backward_graph, gradient_flow, graph
 from tinyburn.viz.fold import LIMIT, fold
 from tinyburn.viz.model import Graph, read_graph
 
@@ -110,3 +112,22 @@ def test_a_leaf_that_many_boxes_use_is_drawn_once() -> None:
     drawn = fold(read_graph("test", y, {"x": x}))
     assert drawn.boxes[0].items == (0,)
     assert sum((0 in box.items) + (0 in box.leaves) for box in drawn.boxes) == 1
+
+
+def drawn_flow(loss: Any, **options: Any) -> Picture:
+    return gradient_flow(loss, loss.backward(record_flow=True, retain_graph=True), **options)
+
+
+@pytest.mark.parametrize("draw", [graph, backward_graph, drawn_flow], ids=["graph", "backward_graph", "gradient_flow"])
+def test_a_reader_can_ask_for_fewer_boxes(draw: Callable[..., Picture]) -> None:
+    """Modules come first: a tower of 5 blocks is 15 operations, and with 8 boxes each block is one."""
+    loss, names = tower(5)
+    whole, small = draw(loss, **names), draw(loss, boxes=8, **names)
+    assert "tower.blocks.0" in small.text
+    assert len(small.svg) < len(whole.svg)
+
+
+@pytest.mark.parametrize("boxes", [3, 0, -1, "many", tower(1)[1]["x"]], ids=repr)
+def test_a_number_of_boxes_that_nothing_fits_into(boxes: Any) -> None:
+    with pytest.raises(ConfigError, match="must be a number from 4 on"):
+        graph(tower(1)[0], boxes=boxes)

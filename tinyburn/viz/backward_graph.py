@@ -19,7 +19,7 @@ from tinyburn.base.text import amount, table, thousands
 from tinyburn.tensor import Tensor
 
 from .cards import Card, Key, arrow, card_key, fit, leaf_keys, line_key, sheet
-from .fold import Box, Drawn, box_label, fold, small_enough, with_notes
+from .fold import Box, Drawn, box_label, checked_boxes, fold, small_enough, with_notes
 from .formula import count, listed
 from .graph import absent_note, card_of
 from .layout import Edge, Point
@@ -39,14 +39,15 @@ _LANE = 10.0
 _HEADER = 24.0
 
 
-def backward_graph(tensor: Tensor[Any, Any, Any], /, **names: Name) -> Picture:
+def backward_graph(tensor: Tensor[Any, Any, Any], /, *, boxes: int = _ROWS, **names: Name) -> Picture:
     """The forward and the backward graph of a tensor on an Autodiff backend, and what is saved between them.
 
     Args and errors are those of `graph`.
     """
     model = read_graph("backward_graph", [tensor], names)
     saved = saved_by_operation(model)
-    return small_enough(lambda limit: _picture(_View(model, fold(model, limit), saved)), _ROWS)
+    draw = lambda limit: _picture(_View(model, fold(model, limit), saved))  # noqa: E731
+    return small_enough(draw, checked_boxes("backward_graph", boxes))
 
 
 @dataclass(frozen=True)

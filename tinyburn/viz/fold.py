@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from tinyburn.base.errors import ConfigError
 from tinyburn.base.text import thousands
 
 from .formula import count
@@ -20,6 +21,8 @@ from .picture import Picture
 
 LIMIT = 48
 """How many boxes of operations a reader can take in. Leaves come on top of that."""
+FEWEST = 4
+"""How many boxes a graph can be folded into: a first one, a last one, and what is between."""
 MOST_BYTES = 100_000
 """How large the HTML of a picture may be: it is stored in the notebook."""
 _PERIODS = 12  # the longest pattern whose repeats are found, in boxes
@@ -59,6 +62,14 @@ class Drawn:
     spine: frozenset[tuple[int, int]]
     box_of: tuple[int, ...]
     note: str
+
+
+def checked_boxes(picture: str, boxes: object) -> int:
+    """How many boxes the caller wants at most. Raises ConfigError if that is no number, or too small."""
+    if isinstance(boxes, int) and boxes >= FEWEST:
+        return boxes
+    hint = "a tensor or a module needs another name than boxes" if not isinstance(boxes, int) else None
+    raise ConfigError(f"viz.{picture}", f"boxes is {boxes!r:.60}, and must be a number from {FEWEST} on", hint=hint)
 
 
 def small_enough(draw: Callable[[int], Picture], limit: int = LIMIT) -> Picture:

@@ -27,7 +27,7 @@ from tinyburn.base.text import table, thousands
 from tinyburn.tensor import Tensor
 
 from .cards import Card, Key, arrow, curve, leaf_keys, line_key, sheet
-from .fold import Box, Drawn, box_words, fold, small_enough, with_notes
+from .fold import LIMIT, Box, Drawn, box_words, checked_boxes, fold, small_enough, with_notes
 from .formula import count, digits, listed
 from .graph import absent_note, card_of
 from .layout import Point, Spacing, arrange
@@ -54,12 +54,15 @@ _STYLE = (
 )
 
 
-def gradient_flow(tensor: Tensor[Any, Any, Any], grads: Gradients[Any], /, **names: Name) -> Picture:
+def gradient_flow(
+    tensor: Tensor[Any, Any, Any], grads: Gradients[Any], /, *, boxes: int = LIMIT, **names: Name
+) -> Picture:
     """The size of every gradient between a tensor and its leaves.
 
     Args:
         tensor: the one whose ``backward()`` gave ``grads``.
         grads: what ``backward(record_flow=True)`` returned; without that, only the leaves have sizes.
+        boxes: how many boxes of operations to draw at most, as for `graph`.
         names: labels, as for `graph`.
 
     Raises:
@@ -74,7 +77,8 @@ def gradient_flow(tensor: Tensor[Any, Any, Any], grads: Gradients[Any], /, **nam
     model = read_graph("gradient_flow", [tensor], names)
     _check_same_graph(model, grads)
     states = item_states(model, grads)
-    return small_enough(lambda limit: _picture(model, fold(model, limit), states, grads.flow))
+    draw = lambda limit: _picture(model, fold(model, limit), states, grads.flow)  # noqa: E731
+    return small_enough(draw, checked_boxes("gradient_flow", boxes))
 
 
 def _check_same_graph(model: Graph, grads: Gradients[Any]) -> None:

@@ -13,28 +13,31 @@ from collections.abc import Sequence
 from tinyburn.base.text import amount, table, thousands
 
 from .cards import Card, Key, arrow, card_key, curve, fit, leaf_keys, line_key, sheet
-from .fold import Box, Drawn, box_label, box_words, fold, small_enough, with_notes
+from .fold import LIMIT, Box, Drawn, box_label, box_words, checked_boxes, fold, small_enough, with_notes
 from .formula import count
 from .layout import arrange
 from .model import LEAF_LETTERS, Graph, Name, Results, read_graph
 from .picture import Picture
 
 
-def graph(results: Results, /, **names: Name) -> Picture:
+def graph(results: Results, /, *, boxes: int = LIMIT, **names: Name) -> Picture:
     """The graph of operations behind a result on an Autodiff backend, or several of them, also after ``backward()``.
 
     Args:
         results: what was computed, for example a loss; or a list of results that share a part of their graphs.
+        boxes: how many boxes of operations to draw at most. Where there are more operations, those of a module share
+            a box; then repeats do, and in the end neighbours.
         names: a tensor or a parameter under the label that it shall have; a module gives each of its parameters
             the label ``keyword.path``.
 
     Raises:
         BackendMismatch: a result, or a named tensor, is not on an Autodiff backend.
-        ConfigError: a name for something that is no Tensor, Param or Module; a model or a parameter as the result.
+        ConfigError: a name for something that is no Tensor, Param or Module; a model or a parameter as the result;
+            fewer than `FEWEST` boxes.
         GraphError: a result depends on nothing that is tracked.
     """
     model = read_graph("graph", results, names)
-    return small_enough(lambda limit: _picture(model, fold(model, limit)))
+    return small_enough(lambda limit: _picture(model, fold(model, limit)), checked_boxes("graph", boxes))
 
 
 def _picture(model: Graph, drawn: Drawn) -> Picture:
