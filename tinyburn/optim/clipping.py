@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.autodiff import Gradients
+from tinyburn.backend import Backend
 from tinyburn.base.dtype import DTYPES, DType
 from tinyburn.base.errors import ConfigError
 from tinyburn.module import Config, ParamId
@@ -22,7 +23,7 @@ from tinyburn.module import Config, ParamId
 from .checks import AnyParam, above_zero
 from .update import Primitive, Update
 
-IB = TypeVar("IB", bound=Any)
+IB = TypeVar("IB", bound=Backend)
 Pairs: TypeAlias = Iterable[tuple[AnyParam, Update]]
 
 _EPSILON = 1e-6
@@ -93,7 +94,7 @@ class GradientClippingConfig:
     GlobalNorm = GlobalNorm
 
 
-def clip_by_global_norm(grads: Gradients[Any], threshold: float) -> Gradients[Any]:
+def clip_by_global_norm(grads: Gradients[IB], threshold: float) -> Gradients[IB]:
     """All gradients, scaled down alike if their norm together is above the threshold. For a loop that wants them so.
 
     It takes the gradients out of ``grads`` and writes over those that nobody else can see, as a step does. Gradients of
@@ -105,7 +106,7 @@ def clip_by_global_norm(grads: Gradients[Any], threshold: float) -> Gradients[An
     if not isinstance(grads, Gradients):
         reason = f"{type(grads).__name__} holds no gradients"
         raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")
-    _check_devices(asked, [grads_of.device for grads_of in grads._leaves.values()])
+    _check_devices(asked, [gradient.device for gradient in grads._leaves.values()])
     taken = grads.take_all(asked)
     updates = {node: Update(None, tensor, is_spare, ParamId(), {}) for node, (tensor, is_spare) in taken.items()}
     _scale_down(list(updates.values()), config.threshold)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
 from tinyburn.autodiff import Gradients
-from tinyburn.base.errors import ConfigError
-from tinyburn.module import Module
+from tinyburn.base.errors import ConfigError, ForeignCall
+from tinyburn.module import Config, Module
 
 from .checks import AnyParam, check_gradients, check_rate
 from .clipping import AnyClipping
@@ -29,6 +29,12 @@ class Optimizer(ABC, Generic[C]):
     """
 
     def __init__(self, config: C) -> None:
+        if not isinstance(config, Config | tuple):
+            name = type(self).__name__
+            reason = "an optimizer is made by its config, and gets the learning rate and the model at each step"
+            raise ForeignCall(
+                f"optim.{name}", reason, hint=f"write optim.{name}Config().init(), and step(lr, model, grads)"
+            )
         self.config = config
         self._clipping: AnyClipping | None = getattr(config, "grad_clipping", None)
         self._states: States = {}
