@@ -28,6 +28,8 @@ class Optimizer(ABC, Generic[C]):
     A subclass is a formula, `_next`, and the names of what that keeps for each parameter.
     """
 
+    config: C
+
     def __init__(self, config: C) -> None:
         if not isinstance(config, Config | tuple):
             name = type(self).__name__
