@@ -15,7 +15,8 @@ from tinyburn.backend import Kind
 from tinyburn.memory.measure import find_log
 
 each_config = pytest.mark.parametrize("config", CONFIGS, ids=str)
-on_each = pytest.mark.parametrize("under_test", params([NDARRAY.inside(Autodiff), WGPU.inside(Autodiff)]))
+UNDER_TEST = [NDARRAY.inside(Autodiff), WGPU.inside(Autodiff), NDARRAY.inside(Autodiff).inside(Autodiff)]
+on_each = pytest.mark.parametrize("under_test", params(UNDER_TEST))
 
 
 # Who sees what

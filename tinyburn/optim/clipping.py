@@ -10,7 +10,7 @@ about 1e19 on in float32, the norm is inf and the clipped gradient 0, as in PyTo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -98,15 +98,14 @@ def clip_by_global_norm(grads: Gradients[IB], threshold: float) -> Gradients[IB]
     """All gradients, scaled down alike if their norm together is above the threshold. For a loop that wants them so.
 
     It takes the gradients out of ``grads`` and writes over those that nobody else can see, as a step does. Gradients of
-    tracked inputs count too. Raises ConfigError for a threshold that is no finite number above 0, and for gradients on
-    several devices; then nothing has been taken.
+    tracked inputs count too. Raises ConfigError for a threshold that is no finite number above 0; then nothing has
+    been taken.
     """
     asked = "clip_by_global_norm"
     config = GlobalNorm(threshold)
     if not isinstance(grads, Gradients):
         reason = f"{type(grads).__name__} holds no gradients"
         raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")
-    _check_devices(asked, [gradient.device for gradient in grads._leaves.values()])
     taken = grads.take_all(asked)
     updates = {node: Update(None, tensor, is_spare, ParamId(), {}) for node, (tensor, is_spare) in taken.items()}
     _scale_down(list(updates.values()), config.threshold)
@@ -114,13 +113,6 @@ def clip_by_global_norm(grads: Gradients[IB], threshold: float) -> Gradients[IB]
     for gradient in leaves.values():
         gradient.backend.note(gradient.primitive, "gradient")
     return Gradients(leaves, grads.flow, frozenset(leaves))
-
-
-def _check_devices(asked: str, devices: Sequence[Any]) -> None:
-    others = [device for device in devices if device != devices[0]]
-    if others:
-        reason = f"there are gradients on {devices[0]} and on {others[0]}, and a norm is of one device"
-        raise ConfigError(asked, reason, hint="clip by the norm of each gradient: GradientClippingConfig.Norm")
 
 
 def _scale_down(updates: list[Update], threshold: float) -> None:

@@ -83,7 +83,7 @@ class Optimizer(ABC, Generic[C]):
     def _check_model(self, asked: str, model: Module, found: list[tuple[str, AnyParam]]) -> None:
         """Raises ConfigError if the state is that of other parameters than the model's."""
         states = self._states
-        if not states or found[0][1].id in states:  # nearly always
+        if not states or (found and found[0][1].id in states):  # nearly always
             return
         if not any(param.id in states for _, param in model.named_params()):
             reason = f"its state is that of other parameters than those of this {type(model).__name__}"
