@@ -9,9 +9,9 @@ import pytest
 
 from tests.optim.models import GOLDEN, Mlp, loss_of, values
 from tests.support import NDARRAY, WGPU, UnderTest, const, params, params_with_dtype, tracked
-from tinyburn import Autodiff, Module, Param, Traced, optim
+from tinyburn import Autodiff, Module, Param, optim
 
-TRAINERS = [NDARRAY.inside(Autodiff), WGPU.inside(Autodiff), NDARRAY.inside(Traced).inside(Autodiff)]
+TRAINERS = [NDARRAY.inside(Autodiff), WGPU.inside(Autodiff)]
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 STEPS, EVERY = 100, 10
 

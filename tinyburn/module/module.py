@@ -350,10 +350,11 @@ class _Rebuilding:
         kind = type(value)
         if kind in _PLAIN:
             return value
-        if id(value) in self._made:
-            return self._made[id(value)]
+        made: Any = self._made.get(id(value))  # never None: that is plain
+        if made is not None:
+            return made
         if kind is Param or isinstance(value, Param):
-            made: Any = self._of_param(value)
+            made = self._of_param(value)
         elif isinstance(value, Module):
             made = self._made[id(value)] = object.__new__(kind)
             parts = vars(made)

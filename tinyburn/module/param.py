@@ -83,10 +83,11 @@ class Param(Generic[B, D]):
 
         A step makes all of its parameters so: nothing is checked twice, and no tensor is made on the way.
         """
-        device: Any = self._tensor.device
+        tensor, identity = self._tensor, self.id
+        backend: Any = tensor.device.backend
         made: Param[B, D] = object.__new__(Param)
-        made._tensor = Tensor._around(device.backend.parameter(primitive, self.id), device)
-        made.id = self.id
+        made._tensor = tensor._new(backend.parameter(primitive, identity))
+        made.id = identity
         made.is_frozen = False
         return made
 
