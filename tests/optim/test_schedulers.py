@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "warmup": (lambda: CosineAnnealingLrSchedulerConfig(0.1, 3, warmup=-1), "warmup is -1"),
     "gamma": (lambda: ExponentialLrSchedulerConfig(0.1, 1.5), "gamma is 1.5, and must be above 0 and at most 1"),
     "step_size": (lambda: StepLrSchedulerConfig(0.1, 0), "step_size is 0"),
-    "noam": (lambda: NoamLrSchedulerConfig(math.nan), "initial_lr is nan"),
+    "noam": (lambda: NoamLrSchedulerConfig(math.nan), "factor is nan"),
     "none": (lambda: ComposedLrSchedulerConfig(()), "there are no schedulers"),
     "no config": (lambda: ComposedLrSchedulerConfig((0.1,)), "0.1 is no config of a scheduler"),  # type: ignore[arg-type]
     "reduction": (

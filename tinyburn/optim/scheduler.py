@@ -176,24 +176,24 @@ def _at_most_one(config: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class NoamLrSchedulerConfig(LrSchedulerConfig):
-    """With t from 1 on: ``initial_lr * model_size ** -0.5 * min(t ** -0.5, t * warmup_steps ** -1.5)``.
+    """With t from 1 on: ``factor * model_size ** -0.5 * min(t ** -0.5, t * warmup_steps ** -1.5)``.
 
     In a straight line up for ``warmup_steps``, then down with the root. Vaswani et al. 2017, "Attention Is All You
     Need", section 5.3.
     """
 
-    initial_lr: float
+    factor: float
     warmup_steps: int = 4000
     model_size: int = 512
 
     def problems(self) -> list[str]:
         """Values that no scheduler can have."""
-        return [*finite_from_zero(self, "initial_lr"), *_counts(self, "warmup_steps", "model_size")]
+        return [*finite_from_zero(self, "factor"), *_counts(self, "warmup_steps", "model_size")]
 
     def lr_at(self, step: int) -> float:
         """See `LrSchedulerConfig`."""
         t = step + 1
-        return float(self.initial_lr * self.model_size**-0.5 * min(t**-0.5, t * self.warmup_steps**-1.5))
+        return float(self.factor * self.model_size**-0.5 * min(t**-0.5, t * self.warmup_steps**-1.5))
 
 
 @dataclass(frozen=True)
