@@ -76,6 +76,7 @@ WITH_SGD = (
     ModelJob((128,), (784, 256, 10), 1.0),
     ModelJob((64,), (32,) * 21),
 )
+WITH_ADAM = (ModelJob((128,), (784, 256, 10), 1.0),)
 
 
 def measured(job: Callable[[Device[Any]], Any]) -> int:
@@ -127,6 +128,30 @@ def sgd_rows(job: ModelJob) -> list[Row]:
     return rows
 
 
+def adam_row(job: ModelJob) -> Row:
+    """The same two steps with Adam, whose state is two more models."""
+
+    def ours(device: Device[Any]) -> Any:
+        model, loss, adam = Mlp(job.widths, device), nn.MseLoss(), optim.AdamConfig().init()
+        x, y = (Tensor.ones((*job.batch, width), device) for width in (job.widths[0], job.widths[-1]))
+        for _ in range(STEPS):
+            grads = loss(model(x), y).backward()
+            model = adam.step(0.01, model, grads)
+        return model
+
+    def theirs() -> None:
+        model, loss = torch_mlp(job.widths), torch.nn.MSELoss()
+        adam = torch.optim.Adam(model.parameters(), lr=0.01)
+        x, y = (torch.ones(*job.batch, width) for width in (job.widths[0], job.widths[-1]))
+        for _ in range(STEPS):
+            adam.zero_grad(set_to_none=True)
+            loss(model(x), y).backward()
+            adam.step()
+
+    case = f"{job.title}, with Adam"
+    return exact_row("peak_bytes", case, measured(ours), EAGER, profiled_peak(theirs), *job.targets)
+
+
 def activation_row(name: str) -> Row:
     """The sum after it asks for nothing of its own: it keeps no tensor, and its gradient is one number, expanded."""
     ours_of, theirs_of = ACTIVATIONS[name]
@@ -168,6 +193,7 @@ def peak_rows() -> list[Row]:
     return [
         *map(module_row, WITH_MODULES),
         *[row for job in WITH_SGD for row in sgd_rows(job)],
+        *map(adam_row, WITH_ADAM),
         *map(activation_row, ACTIVATIONS),
         shared_weight_row(),
     ]

@@ -242,7 +242,30 @@ def _linear_rows() -> list[Row]:
         Row("add_scaled", (ROW, COLUMN, 2.0), scaled, "broadcast"),
         Row("add_scaled", (SPECIAL, OTHER, 0.0), scaled, "special"),
         Row("add_scaled", (EMPTY, EMPTY, 2.0), scaled, "empty"),
+        *_moment_rows(),
     ]
+
+
+def _moment_rows() -> list[Row]:
+    """What optimizers are made of."""
+    functions: dict[str, Any] = {
+        "weighted_sum": lambda a, b, first, second: a * first + b * second,
+        "weighted_square_sum": lambda a, b, first, second: a * first + b * second * b,
+        "adaptive_sum": lambda a, b, c, first, second, epsilon: a * first + b * second / (np.sqrt(c) + epsilon),
+    }
+    rows = []
+    for name, function in functions.items():
+        others, numbers = ((POSITIVE,), (0.5, -0.25, 0.1)) if name == "adaptive_sum" else ((), (0.5, -0.25))
+        column = (COLUMN,) if others else ()
+        special, empty = ((SPECIAL,), (EMPTY,)) if others else ((), ())
+        rows += [
+            Row(name, (X, Y, *others, *numbers), function),
+            Row(name, (X, Y, *others, 1.0, *numbers[1:]), function, "first-is-1"),
+            Row(name, (ROW, COLUMN, *column, *numbers), function, "broadcast"),
+            Row(name, (SPECIAL, OTHER, *special, *numbers), function, "special"),
+            Row(name, (EMPTY, EMPTY, *empty, *numbers), function, "empty"),
+        ]
+    return rows
 
 
 def _reduction_rows() -> list[Row]:

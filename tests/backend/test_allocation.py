@@ -68,6 +68,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 NUMBERS: dict[str, tuple[float, ...]] = {
     **{"scaled_mul": (1.5,), "add_scaled": (1.5,), "leaky_relu": (0.1,), "leaky_relu_backward": (-0.1,)},
     **{"clamp": (0.9, 1.1), "clamp_backward": (0.9, 1.1)},
+    **{"weighted_sum": (0.5, 3.0), "weighted_square_sum": (0.5, 3.0), "adaptive_sum": (0.5, 3.0, 0.1)},
 }
 """What an operation takes after its tensors, where it has no call of its own above."""
 

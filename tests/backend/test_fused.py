@@ -18,6 +18,7 @@ FUSED = [name for name, operation in OPERATIONS.items() if operation.fused and n
 NUMBERS: dict[str, tuple[float, ...]] = {
     **{"clamp": (-0.5, 0.5), "clamp_backward": (-0.5, 0.5), "add_scaled": (3.0,)},
     **{"leaky_relu": (0.1,), "leaky_relu_backward": (0.1,)},
+    **{"weighted_sum": (0.5, 3.0), "weighted_square_sum": (0.5, 3.0), "adaptive_sum": (0.5, 3.0, 0.1)},
 }
 SHAPE = (310, 301)
 """More than two blocks, and none of them full at the end."""

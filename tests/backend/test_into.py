@@ -76,6 +76,9 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "clamp_backward": (-0.5, 0.5),
     "leaky_relu_backward": (0.1,),
     "add_scaled": (3.0,),
+    "weighted_sum": (0.5, 3.0),
+    "weighted_square_sum": (0.5, 3.0),
+    "adaptive_sum": (0.5, 3.0, 0.1),
 }
 
 

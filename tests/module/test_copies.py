@@ -206,7 +206,7 @@ def test_an_optimizer_copied_with_its_model_goes_on_and_alone_says_so() -> None:
     expected = values(step(optimizer, model))
     assert [values(step(its_optimizer, twin)) for twin, its_optimizer in twins] == [expected, expected]
     for wrong in ((copy.deepcopy(optimizer), model), (optimizer, copy.deepcopy(model))):
-        with pytest.raises(ConfigError, match="its momentum is that of other parameters") as caught:
+        with pytest.raises(ConfigError, match="its state is that of other parameters") as caught:
             step(*wrong)
         assert "copy.deepcopy((model, optimizer))" in str(caught.value)
 

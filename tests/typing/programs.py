@@ -328,6 +328,22 @@ WRONG = {
     "modules: a step without gradients": Wrong(
         "optim.SgdConfig().init().step(0.1, model, loss)", "arg-type", "reportArgumentType", "ConfigError"
     ),
+    "optim: a rate that is a scheduler": Wrong(
+        "optim.AdamConfig().init().step(optim.ConstantLrSchedulerConfig(0.1).init(), model, model(x).sum().backward())",
+        "arg-type",
+        "reportArgumentType",
+        "ConfigError",
+    ),
+    "optim: an optimizer without its config": Wrong(
+        "optim.Adam(model.named_params())", "arg-type", "reportArgumentType", "ForeignCall"
+    ),
+    "optim: a rate in a config": Wrong("optim.AdamConfig(lr=0.1)", "call-arg", "reportCallIssue", "TypeError"),
+    "optim: clipping by a number": Wrong(
+        "optim.AdamConfig(grad_clipping=1.0)", "arg-type", "reportArgumentType", "ConfigError"
+    ),
+    "optim: a group of no optimizer": Wrong(
+        "optim.Group('*', nn.MseLoss())", "arg-type", "reportArgumentType", "ConfigError"
+    ),
     "modules: a config's field": Wrong("nn.LinearConfig(4, 'two')", "arg-type", "reportArgumentType", "ConfigError"),
 }
 
@@ -449,6 +465,19 @@ RIGHT = {
     "modules: to_device": Right("layer.to_device(meta)(on_meta)", "Tensor[Meta, D2, Float]"),
     "modules: no_grad": Right("layer.no_grad()(x)", "Tensor[Autodiff[NdArray], D2, Float]"),
     "modules: a step": Right("optim.SgdConfig().init().step(0.1, model, model(x).sum().backward())", "Model"),
+    "optim: a step of Adam": Right(
+        "optim.AdamConfig(grad_clipping=optim.GradientClippingConfig.Norm(1.0)).init()"
+        ".step(optim.NoamLrSchedulerConfig(0.1).init().step(), model, model(x).sum().backward())",
+        "Model",
+    ),
+    "optim: groups": Right(
+        "optim.Groups([optim.Group('first.*', optim.LionConfig()), optim.Group(lambda path, param: True, "
+        "optim.SgdConfig(optim.MomentumConfig()))]).step(0.1, model, model(x).sum().backward())",
+        "Model",
+    ),
+    "optim: clipped gradients": Right(
+        "optim.clip_by_global_norm(model(x).sum().backward(), 1.0)", "Gradients[NdArray]"
+    ),
     "modules: a step of a layer": Right(
         "optim.SgdConfig().init().step(0.1, layer, mse(layer(x), layer(x).detach()).backward())",
         "Linear[Autodiff[NdArray]]",

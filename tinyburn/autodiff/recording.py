@@ -104,8 +104,7 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
     @classmethod
     def parameter(cls, primitive: Array, identity: object) -> GraphArray:
         """The leaf of a parameter around an inner primitive: `from_inner`, `require_grad` and the note in one."""
-        leaf = GraphArray(primitive)
-        leaf.track(LeafNode(leaf, current_path(), is_parameter=True, identity=identity))
+        leaf = GraphArray(primitive, LeafNode(primitive, current_path(), True, identity))
         if cls.inner.observed:
             cls.inner.note(primitive, "parameter", identity)
         return leaf

@@ -17,6 +17,7 @@ from tinyburn.base.dtype import DType
 from .array_namespace import NUMPY_DTYPES
 from .blocks import Kernel, NumPyArray, Scratch, blockwise, number
 from .interface import Number
+from .moments import MOMENTS
 from .operations import OPERATIONS, called
 
 _FLOAT64 = NUMPY_DTYPES[DType.FLOAT64]
@@ -320,6 +321,7 @@ KERNELS: dict[str, Kernel] = {
     "squared_difference": _squared_difference,
     "squared_difference_backward": _squared_difference_backward,
     "add_scaled": _add_scaled,
+    **MOMENTS,
 }
 """The kernel of each operation that has one."""
 

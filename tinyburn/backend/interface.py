@@ -525,6 +525,24 @@ class Backend:
         return cls.add(a, cls.mul(b, scale))
 
     @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def weighted_sum(cls, a: Array, b: Array, first: Number, second: Number) -> Array:
+        """``a * first + b * second``."""
+        return cls.add(cls.mul(a, first), cls.mul(b, second))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def weighted_square_sum(cls, a: Array, b: Array, first: Number, second: Number) -> Array:
+        """``a * first + b * b * second``."""
+        return cls.add(cls.mul(a, first), cls.mul(cls.mul(b, second), b))
+
+    @classmethod
+    @composed(broadcast, fused=True, in_place=True)
+    def adaptive_sum(cls, a: Array, b: Array, c: Array, first: Number, second: Number, epsilon: Number) -> Array:
+        """``a * first + b * second / (sqrt(c) + epsilon)``."""
+        return cls.add(cls.mul(a, first), cls.div(cls.mul(b, second), cls.add(cls.sqrt(c), epsilon)))
+
+    @classmethod
     @composed(projected, fused=True, cheap=False)
     def linear(cls, a: Array, weight: Array, bias: Array) -> Array:
         """``a @ weight + bias`` over the last dim of ``a``, with a weight of rank 2 and a bias of rank 1."""

@@ -24,7 +24,7 @@ is a number to find something by, so it has no derivative."""
 View: TypeAlias = Literal["never", "always", "maybe"]
 """Whether a result shares the buffer of the first tensor. Maybe: if it lies in memory as it is wanted already."""
 
-TENSORS = ("a", "b", "mask", "indices", "out", "part", "weight", "bias")
+TENSORS = ("a", "b", "c", "mask", "indices", "out", "part", "weight", "bias")
 """Parameters of these names are tensors, and any other is only passed on. A number may stand for ``a`` or ``b``."""
 NUMBERS = (float, int, bool)
 """What such a number can be."""

@@ -164,6 +164,10 @@ HABITS: tuple[Habit, ...] = (
     Habit("nn.Module",                         "Module"),
     Habit("nn.functional.relu(x)",             "activation.relu(x)"),
     Habit("optim.SGD(model.parameters(), 0.1)", "optim.SgdConfig().init()", "step(lr, model, grads) takes the rest"),
+    Habit("optim.Adagrad(model.parameters())", "optim.AdaGradConfig().init()", "step(lr, model, grads) takes the rest"),
+    Habit("optim.RMSprop(model.parameters())", "optim.RmsPropConfig().init()", "step(lr, model, grads) takes the rest"),
+    Habit("optim.lr_scheduler.StepLR(sgd, 3)", "optim.StepLrSchedulerConfig(0.1, 3).init()", "step() returns the rate"),
+    Habit("nn.utils.clip_grad_norm_(params, 1)", "optim.clip_by_global_norm(grads, 1.0)", "or GradientClippingConfig"),
     Habit("loss.backward(); loss.backward()",  "loss.backward(retain_graph=True)", "the first frees what it has used"),
     Habit("NoForward()(x)",                    "def forward(self, x): ...", "a module is called through it"),
     # memory and pictures

@@ -140,11 +140,11 @@ class Module:
 
     def named_values(self) -> Iterator[tuple[str, AnyParam | AnyTensor]]:
         """Each parameter and each other tensor by its path, in the order of assignment, and at each of its places."""
-        return _walk(self)
+        return iter(_walk(self))
 
     def map(self: M, mapper: Mapper) -> M:
         """A module like this one, with ``mapper(path, param)`` in place of each parameter; what was shared stays so."""
-        paths = {id(part): path for path, part in reversed(list(_walk(self)))}
+        paths = {id(part): path for path, part in reversed(_walk(self))}
 
         def mapped(param: AnyParam) -> AnyParam:
             return _checked(mapper(paths[id(param)], param), paths[id(param)])
@@ -257,10 +257,10 @@ def _parts_of(module: Module) -> Iterator[tuple[str, Part]]:
 
 def _parts_in(name: str, value: Any, outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Part]]:
     """What is in an attribute; ``outside`` are the containers around it."""
+    if type(value) in _PLAIN:
+        return
     if isinstance(value, _PARTS):
         yield name, value
-    elif type(value) in _PLAIN:
-        return
     elif isinstance(value, (list, tuple, dict)) or _is_record(value):
         outside = _entered(value, outside, name)
         for key, item in _items_of(value):
@@ -281,11 +281,16 @@ def _items_of(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def _entered(part: Any, outside: tuple[Any, ...], path: str) -> tuple[Any, ...]:
     """What is around the parts of a part. Raises ConfigError if it stands inside itself: a walk would never end."""
-    if any(part is one for one in outside):
-        reason = f"{path} is a {type(part).__name__} that stands inside itself, so its parameters would have no end"
-        hint = "give a part what it needs of the whole as an argument of forward, and no attribute"
-        raise ConfigError("the parts of a module", reason, hint=hint)
+    for one in outside:
+        if one is part:
+            raise _endless(part, path.rstrip("."))
     return (*outside, part)
+
+
+def _endless(part: Any, path: str) -> ConfigError:
+    reason = f"{path} is a {type(part).__name__} that stands inside itself, so its parameters would have no end"
+    hint = "give a part what it needs of the whole as an argument of forward, and no attribute"
+    return ConfigError("the parts of a module", reason, hint=hint)
 
 
 def _items_of_others(value: Any) -> Iterable[Any]:
@@ -299,15 +304,26 @@ def _is_record(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def _walk(module: Module, prefix: str = "", outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Every parameter and tensor with its path, a shared one at each of its places; ``outside`` are the modules around
-    it."""
-    outside = _entered(module, outside, prefix.rstrip("."))
-    for name, part in _parts_of(module):
-        if isinstance(part, Module):
-            yield from _walk(part, f"{prefix}{name}.", outside)
-        else:
-            yield prefix + name, part
+def _walk(module: Module) -> list[tuple[str, Any]]:
+    """Every parameter and tensor with its path, a shared one at each of its places."""
+    found: list[tuple[str, Any]] = []
+    _collect(module, "", (), found)
+    return found
+
+
+def _collect(module: Module, prefix: str, outside: tuple[Any, ...], found: list[tuple[str, Any]]) -> None:
+    """Appends what is in one module; ``outside`` are the modules around it."""
+    outside = _entered(module, outside, prefix)
+    for name, value in vars(module).items():
+        kind = type(value)
+        if kind is Param:  # these, and plain values, are told at once; a step walks over all of a model
+            found.append((prefix + name, value))
+        elif kind not in _PLAIN:
+            for inner, part in _parts_in(name, value):
+                if isinstance(part, Module):
+                    _collect(part, f"{prefix}{inner}.", outside, found)
+                else:
+                    found.append((prefix + inner, part))
 
 
 class _Rebuilding:
@@ -331,20 +347,25 @@ class _Rebuilding:
         return made
 
     def _rebuilt(self, value: Any) -> Any:
-        if type(value) in _PLAIN:
+        kind = type(value)
+        if kind in _PLAIN:
             return value
-        if id(value) in self._made:
-            return self._made[id(value)]
-        if isinstance(value, Param):
-            made: Any = self._of_param(value)
+        made: Any = self._made.get(id(value))  # never None: that is plain
+        if made is not None:
+            return made
+        if kind is Param or isinstance(value, Param):
+            made = self._of_param(value)
+        elif isinstance(value, Module):
+            made = self._made[id(value)] = object.__new__(kind)
+            parts = vars(made)
+            for name, item in vars(value).items():
+                parts[name] = item if type(item) in _PLAIN else self._rebuilt(item)
+            return made
         elif isinstance(value, Tensor):
             made = self._of_tensor(value)
         elif isinstance(value, tuple):
             items = [self._rebuilt(item) for item in value]
-            made = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        elif isinstance(value, Module):
-            made = self._made[id(value)] = object.__new__(type(value))
-            vars(made).update({name: self._rebuilt(item) for name, item in vars(value).items()})
+            made = kind(*items) if hasattr(value, "_fields") else kind(items)
         elif isinstance(value, (list, dict)) or _is_record(value):
             made = self._made[id(value)] = copy.copy(value)
             self._fill(made, value)
@@ -367,8 +388,7 @@ class _Rebuilding:
 
 def _copied(module: M, of_param: Callable[[AnyParam], AnyParam], of_tensor: Callable[[AnyTensor], AnyTensor]) -> M:
     """A copy with other parameters and tensors. Raises ConfigError if there is a part that a walk would not find."""
-    for _ in _walk(module):
-        pass
+    _walk(module)
     return _Rebuilding(of_param, of_tensor).of(module)
 
 

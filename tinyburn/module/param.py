@@ -78,10 +78,18 @@ class Param(Generic[B, D]):
         """The same parameter with another value; frozen if it was."""
         return _parameter(tensor, self.id, self.is_frozen)
 
-    def stepped(self: Param[Differentiable[IB], D], value: Tensor[IB, D]) -> Param[Differentiable[IB], D]:
-        """The same parameter after an optimizer's step, which has computed ``value`` on the backend inside autodiff."""
-        device: Any = self._tensor.device
-        return Param(Tensor._around(device.backend.parameter(value.primitive, self.id), device), self.id)
+    def stepped(self, primitive: Any) -> Param[B, D]:
+        """The same parameter after an optimizer's step, around what that has computed on the backend inside autodiff.
+
+        A step makes all of its parameters so: nothing is checked twice, and no tensor is made on the way.
+        """
+        tensor, identity = self._tensor, self.id
+        backend: Any = tensor.device.backend
+        made: Param[B, D] = object.__new__(Param)
+        made._tensor = tensor._new(backend.parameter(primitive, identity))
+        made.id = identity
+        made.is_frozen = False
+        return made
 
     def freeze(self) -> Param[B, D]:
         """The same parameter as a constant for autodiff."""

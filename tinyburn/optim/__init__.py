@@ -4,9 +4,55 @@ from typing import TYPE_CHECKING, Any
 
 from tinyburn.base import foreign
 
-from .sgd import Sgd, SgdConfig
+from .adagrad import AdaGrad, AdaGradConfig
+from .adam import Adam, AdamConfig, AdamW, AdamWConfig
+from .clipping import GradientClippingConfig, clip_by_global_norm
+from .groups import Group, Groups
+from .lion import Lion, LionConfig
+from .optimizer import Optimizer
+from .rmsprop import RmsProp, RmsPropConfig
+from .scheduler import (
+    ComposedLrSchedulerConfig,
+    ConstantLrSchedulerConfig,
+    CosineAnnealingLrSchedulerConfig,
+    ExponentialLrSchedulerConfig,
+    LinearLrSchedulerConfig,
+    LrScheduler,
+    LrSchedulerConfig,
+    NoamLrSchedulerConfig,
+    StepLrSchedulerConfig,
+)
+from .sgd import MomentumConfig, Sgd, SgdConfig
 
-__all__ = ["Sgd", "SgdConfig"]
+__all__ = [
+    "AdaGrad",
+    "AdaGradConfig",
+    "Adam",
+    "AdamConfig",
+    "AdamW",
+    "AdamWConfig",
+    "ComposedLrSchedulerConfig",
+    "ConstantLrSchedulerConfig",
+    "CosineAnnealingLrSchedulerConfig",
+    "ExponentialLrSchedulerConfig",
+    "GradientClippingConfig",
+    "Group",
+    "Groups",
+    "LinearLrSchedulerConfig",
+    "Lion",
+    "LionConfig",
+    "LrScheduler",
+    "LrSchedulerConfig",
+    "MomentumConfig",
+    "NoamLrSchedulerConfig",
+    "Optimizer",
+    "RmsProp",
+    "RmsPropConfig",
+    "Sgd",
+    "SgdConfig",
+    "StepLrSchedulerConfig",
+    "clip_by_global_norm",
+]
 
 if not TYPE_CHECKING:
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Gradients, Node
 from tinyburn.base.errors import ConfigError, GraphError
-from tinyburn.module import Module, Param, ParamId
+from tinyburn.module import Config, Module, Param, ParamId
 
 AnyParam: TypeAlias = Param[Any, Any]
 
@@ -14,8 +15,24 @@ MOST_NAMED = 6
 """How many gradients an error names."""
 
 
-def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> list[AnyParam]:
-    """The parameters that have a gradient: at least one, and nothing that has one would be left behind in silence.
+def check_rate(asked: str, lr: Any) -> float:
+    """A learning rate as Python's float. Raises ConfigError if it is no finite number of 0 or more."""
+    try:
+        is_fine = bool(0 <= lr < math.inf)
+        return float(lr) if is_fine else _no_rate(asked, lr)
+    except TypeError:
+        return _no_rate(asked, lr)
+
+
+def _no_rate(asked: str, lr: Any) -> float:
+    if isinstance(lr, int | float):
+        raise ConfigError(asked, f"the learning rate is {lr}, and must be a finite number of 0 or more")
+    hint = "write scheduler.step(), which returns one" if hasattr(lr, "step") else "a number, then the model"
+    raise ConfigError(asked, f"{type(lr).__name__} is no learning rate", hint=hint)
+
+
+def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> list[tuple[str, AnyParam]]:
+    """The parameters that have a gradient, with their paths: at least one, and nothing is left behind in silence.
 
     Raises:
         ConfigError: ``model`` is no module, or ``grads`` are no gradients; a tracked tensor of the model has a
@@ -40,7 +57,7 @@ def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> list[An
         raise _no_params(asked, tensors)
     if not reached:
         raise _nothing_reached(asked, model, grads)
-    return [param for _, param in reached.values()]
+    return list(reached.values())
 
 
 def _two_values(asked: str, first: str, second: str) -> ConfigError:
@@ -87,3 +104,33 @@ def _owner(node: Any, paths: dict[ParamId, str]) -> str:
     if node.identity in paths:
         return f"another value of {paths[node.identity]}, {kind}"
     return f"a parameter of another model, {kind}" if leaf.is_parameter else f"a tensor that is no Param, {kind}"
+
+
+# What a config may hold
+
+
+def finite_from_zero(config: Config, *names: str) -> list[str]:
+    """A reason for each field that is no finite number of 0 or more."""
+    return [
+        f"{name} is {getattr(config, name)}, and must be a finite number of 0 or more"
+        for name in names
+        if not 0 <= getattr(config, name) < math.inf
+    ]
+
+
+def above_zero(config: Config, *names: str) -> list[str]:
+    """A reason for each field that is no finite number above 0."""
+    return [
+        f"{name} is {getattr(config, name)}, and must be a finite number above 0"
+        for name in names
+        if not 0 < getattr(config, name) < math.inf
+    ]
+
+
+def shares(config: Config, *names: str) -> list[str]:
+    """A reason for each field that is no share: from 0 to below 1."""
+    return [
+        f"{name} is {getattr(config, name)}, and must be from 0 to below 1"
+        for name in names
+        if not 0 <= getattr(config, name) < 1
+    ]

@@ -67,6 +67,13 @@ class Gradients(Generic[IB]):
         self._taken[node] = taker
         return self._leaves.pop(node), node in self._exclusive
 
+    def take_all(self, taker: str) -> dict[Any, tuple[Tensor[IB, Any, Any], bool]]:
+        """The same for every gradient that is here, by the node of its leaf."""
+        taken = {node: (gradient, node in self._exclusive) for node, gradient in self._leaves.items()}
+        self._taken |= dict.fromkeys(taken, taker)
+        self._leaves.clear()
+        return taken
+
     @property
     def takers(self) -> list[str]:
         """Who has taken gradients, each once."""

@@ -21,10 +21,21 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "leaky_relu": (0.01,),
     "leaky_relu_backward": (0.01,),
     "add_scaled": (-0.3,),
+    "weighted_sum": (0.5, -0.3),
+    "weighted_square_sum": (0.5, -0.3),
+    "adaptive_sum": (0.5, -0.3, 0.1),
 }
 """What an operation takes after its tensors."""
 
-SUBTRACTS = ("gelu", "gelu_backward", "silu_backward", "add_scaled")
+SUBTRACTS = (
+    "gelu",
+    "gelu_backward",
+    "silu_backward",
+    "add_scaled",
+    "weighted_sum",
+    "weighted_square_sum",
+    "adaptive_sum",
+)
 """Where a result can be the small difference of two numbers as large as the operands, and has their rounding errors."""
 
 ROUNDING = 2e-6

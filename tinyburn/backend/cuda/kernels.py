@@ -94,6 +94,12 @@ KERNELS: dict[str, CudaKernel] = {
         "T a, T b, T out", "T y", "y = a == T(0) ? T(0) : T(a * (b - out) * T(2));"
     ),
     "add_scaled": CudaKernel("T a, T b, T scale", "T y", "y = T(a + b * scale);"),
+    "weighted_sum": CudaKernel("T a, T b, T first, T second", "T y", "y = T(a * first + b * second);"),
+    "weighted_square_sum": CudaKernel("T a, T b, T first, T second", "T y", "y = T(a * first + b * second * b);"),
+    "adaptive_sum": _curve(
+        "T a, T b, T c, T first, T second, T epsilon",
+        "y = T(W(a) * W(first) + W(b) * W(second) / (sqrt(W(c)) + W(epsilon)));",
+    ),
     # A float to an Int dtype: its bounds as floats, then its own, which stand for all that is beyond.
     "to_int": CudaKernel(
         "T a, T below, T above, I least, I most",

@@ -72,6 +72,9 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "scaled_mul":      {"f32": "multiply_no_nan(a, b * scale)", "i32": "a * b * scale"},
     # those that the interface composes, in one kernel
     "add_scaled":      "a + b * scale",
+    "weighted_sum":    "a * first + b * second",
+    "weighted_square_sum": "a * first + b * second * b",
+    "adaptive_sum":    "a * first + b * second / (sqrt_of(c) + epsilon)",
     "squared_difference": "(a - b) * (a - b)",
     "squared_difference_backward": "multiply_no_nan(a, (b - out) * 2.0)",
     "clamp":           {"f32": "minimum(maximum(a, low), high)", "i32": "min(max(a, low), high)"},
