@@ -23,7 +23,7 @@ import numpy as np
 
 from tinyburn.base.shape import Shape
 
-from .array_namespace import ignore_errors, restore_errors
+from .array_namespace import IGNORED, ignore_errors, restore_errors
 from .operations import broadcast
 
 NumPyArray: TypeAlias = np.ndarray[Any, Any]
@@ -49,23 +49,30 @@ class Scratch:
     Attributes:
         x, y, z, w: numbers.
         flat: ``x`` as one line.
-        bits: the memory of ``w`` as whole numbers, for the bits of others.
+        bits: ``x`` as whole numbers, for the bits of others.
         truth, other: truth values.
         zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
+        number: for another one, as an array too.
+        last_bit: how far the first bit of a number, its sign, is from the last.
     """
 
-    __slots__ = ("bits", "dtype", "flat", "one", "other", "truth", "w", "x", "y", "z", "zero")
+    __slots__ = (
+        *("bits", "dtype", "flat", "last_bit", "number", "one", "other"),
+        *("truth", "w", "x", "y", "z", "zero"),
+    )
 
     def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
         size = int(np.prod(shape))
         arrays = [np.frombuffer(memory, dtype, size, at * BLOCK_BYTES).reshape(shape) for at in range(_ARRAYS)]
         self.x, self.y, self.z, self.w = arrays
         self.flat = self.x.reshape(-1)
-        self.bits = self.w.view(f"int{8 * dtype.itemsize}")
+        self.bits = self.x.view(f"int{8 * dtype.itemsize}")
         truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
         self.truth, self.other = truths
         self.dtype = dtype
-        self.zero, self.one = number(0.0, dtype), number(1.0, dtype)
+        self.zero, self.one = number(0, dtype), number(1, dtype)
+        self.number = np.empty((), dtype)
+        self.last_bit = number(8 * dtype.itemsize - 1, self.bits.dtype)
 
     def __repr__(self) -> str:
         return f"Scratch({self.x.shape}, {self.dtype.name})"
@@ -112,18 +119,15 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
         if out is None:
             out = _new(arguments[:count])
-        else:
-            arguments = (*[_apart(tensor, out) for tensor in arguments[:count]], *arguments[count:])
-        dtype = out.dtype
-        is_one_block = out.size <= (_MANY if dtype is _SINGLE else _FEW) and dtype is not _HALF
-        token = ignore_errors()
+        elif not _is_apart(arguments, out):
+            arguments = tuple([_moved(x, out) for x in arguments])
+        token = ignore_errors(IGNORED)
         try:
-            if is_one_block:
-                kernel(_memory.scratch(out.shape, dtype), out, *arguments)
-            elif dtype is not _HALF and all(_is_flat(tensor, out) for tensor in arguments[:count]):
-                _by_slices(kernel, out, arguments)
+            scratch = _memory.views.get((out.shape, out.dtype))
+            if scratch is not None:
+                kernel(scratch, out, *arguments)
             else:
-                _by_iterator(kernel, out, arguments[:count], arguments[count:])
+                _by_blocks(kernel, out, arguments[:count], arguments[count:])
         finally:
             restore_errors(token)
         return out
@@ -140,14 +144,32 @@ def _new(tensors: tuple[Any, ...]) -> NumPyArray:
     return np.empty(broadcast(*tensors), dtype)
 
 
-def _apart(tensor: Any, out: NumPyArray) -> Any:
-    """A tensor that may be read while ``out`` is written: itself, unless it has the same memory in another order."""
-    if tensor is out or type(tensor) is not np.ndarray or (tensor.base is None and out.base is None):
-        return tensor  # two arrays that own their memory have none in common
-    if not np.may_share_memory(tensor, out):
-        return tensor
-    is_same = tensor.ctypes.data == out.ctypes.data and _is_flat(tensor, out)
-    return tensor if is_same else tensor.copy()
+def _is_apart(arguments: tuple[Any, ...], out: NumPyArray) -> bool:
+    """Whether it shows at once that each tensor is ``out`` itself, or has no memory in common with it. Two arrays that
+    own their memory have none."""
+    is_owner = out.base is None
+    for x in arguments:
+        if x is not out and type(x) is np.ndarray and not (is_owner and x.base is None):
+            return False
+    return True
+
+
+def _moved(x: Any, out: NumPyArray) -> Any:
+    """An argument that may be read while ``out`` is written: itself, unless it has the same memory in another order."""
+    if type(x) is not np.ndarray or not np.may_share_memory(x, out):
+        return x
+    return x if x.ctypes.data == out.ctypes.data and _is_flat(x, out) else x.copy()
+
+
+def _by_blocks(kernel: Kernel, out: NumPyArray, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
+    """In general. The scratch memory is looked at for one block, so who finds it in a shape has one block."""
+    is_half = out.dtype is _HALF
+    if out.size <= (_MANY if out.dtype is _SINGLE else _FEW) and not is_half:
+        kernel(_memory.scratch(out.shape, out.dtype), out, *tensors, *numbers)
+    elif not is_half and all(_is_flat(tensor, out) for tensor in tensors):
+        _by_slices(kernel, out, (*tensors, *numbers))
+    else:
+        _by_iterator(kernel, out, tensors, numbers)
 
 
 def _is_flat(tensor: Any, out: NumPyArray) -> bool:
