@@ -53,12 +53,13 @@ class Scratch:
         truth, other: truth values.
         zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
         number: for another one, as an array too.
+        one_bits, number_bits: these as whole numbers.
         last_bit: how far the first bit of a number, its sign, is from the last.
     """
 
     __slots__ = (
-        *("bits", "dtype", "flat", "last_bit", "number", "one", "other"),
-        *("truth", "w", "x", "y", "z", "zero"),
+        *("bits", "dtype", "flat", "last_bit", "number", "number_bits", "one", "one_bits"),
+        *("other", "truth", "w", "x", "y", "z", "zero"),
     )
 
     def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
@@ -66,13 +67,14 @@ class Scratch:
         arrays = [np.frombuffer(memory, dtype, size, at * BLOCK_BYTES).reshape(shape) for at in range(_ARRAYS)]
         self.x, self.y, self.z, self.w = arrays
         self.flat = self.x.reshape(-1)
-        self.bits = self.x.view(f"int{8 * dtype.itemsize}")
         truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
         self.truth, self.other = truths
         self.dtype = dtype
         self.zero, self.one = number(0, dtype), number(1, dtype)
         self.number = np.empty((), dtype)
-        self.last_bit = number(8 * dtype.itemsize - 1, self.bits.dtype)
+        whole = np.dtype(f"int{8 * dtype.itemsize}")
+        self.bits, self.one_bits, self.number_bits = (array.view(whole) for array in (self.x, self.one, self.number))
+        self.last_bit = number(8 * dtype.itemsize - 1, whole)
 
     def __repr__(self) -> str:
         return f"Scratch({self.x.shape}, {self.dtype.name})"
@@ -118,9 +120,9 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
 
     def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
         if out is None:
-            out = _new(arguments[:count])
-        elif not _is_apart(arguments, out):
-            arguments = tuple([_moved(x, out) for x in arguments])
+            out = _new(arguments, count)
+        else:
+            arguments = _apart(arguments, out)
         token = ignore_errors(IGNORED)
         try:
             scratch = _memory.views.get((out.shape, out.dtype))
@@ -135,27 +137,26 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     return compute
 
 
-def _new(tensors: tuple[Any, ...]) -> NumPyArray:
-    """The array of the result."""
-    first, last = tensors[0], tensors[-1]
-    if len(tensors) < 3 and type(first) is type(last) and first.shape == last.shape:
+def _new(arguments: tuple[Any, ...], count: int) -> NumPyArray:
+    """The array of the result, for so many tensors. The usual cases are first: a small array is computed sooner."""
+    first, last = arguments[0], arguments[count - 1]
+    if count == 1 or (count == 2 and type(first) is type(last) and first.shape == last.shape):
         return np.empty(first.shape, first.dtype)
     dtype = (first if type(first) is np.ndarray else last).dtype
-    return np.empty(broadcast(*tensors), dtype)
+    return np.empty(broadcast(*arguments[:count]), dtype)
 
 
-def _is_apart(arguments: tuple[Any, ...], out: NumPyArray) -> bool:
-    """Whether it shows at once that each tensor is ``out`` itself, or has no memory in common with it. Two arrays that
-    own their memory have none."""
+def _apart(arguments: tuple[Any, ...], out: NumPyArray) -> tuple[Any, ...]:
+    """Arguments that may be read while ``out`` is written. Two arrays that own their memory have none in common."""
     is_owner = out.base is None
     for x in arguments:
-        if x is not out and type(x) is np.ndarray and not (is_owner and x.base is None):
-            return False
-    return True
+        if type(x) is np.ndarray and x is not out and not (is_owner and x.base is None):
+            return tuple([_moved(x, out) for x in arguments])
+    return arguments
 
 
 def _moved(x: Any, out: NumPyArray) -> Any:
-    """An argument that may be read while ``out`` is written: itself, unless it has the same memory in another order."""
+    """An argument itself, or its copy if it has the memory of ``out`` in another order."""
     if type(x) is not np.ndarray or not np.may_share_memory(x, out):
         return x
     return x if x.ctypes.data == out.ctypes.data and _is_flat(x, out) else x.copy()

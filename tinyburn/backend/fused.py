@@ -56,8 +56,8 @@ def _times_x(s: Scratch, out: NumPyArray, a: Any) -> None:
     np.copyto(out, s.x)
 
 
-# Choices by the bits, as whole numbers. Times 1 they are the number, and times 0 they are 0.0, also those of inf or NaN,
-# where a product of numbers is NaN. To copy where a mask is True takes ten times as long.
+# Choices by the bits, as whole numbers. Times 1 they are the number, and times 0 they are 0.0, also those of inf or
+# NaN, where a product of numbers is NaN. To copy where a mask is True takes ten times as long.
 
 
 def _keep(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
@@ -93,23 +93,17 @@ def _clamp_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, l
 
 
 def _leaky_relu(s: Scratch, out: NumPyArray, a: NumPyArray, slope: Number) -> None:
-    if 0 < slope <= 1:
-        s.number.fill(slope)
-        np.multiply(a, s.number, s.x)
-        np.maximum(a, s.x, out=out)
-    else:
-        _leaky_relu_backward(s, out, a, a, slope)
+    _leaky_relu_backward(s, out, a, a, slope)
 
 
 def _leaky_relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, slope: Number) -> None:
     """A factor that is 1, or the slope where ``b`` is below 0: the bits of 1, and there as much more as the slope's."""
     s.number.fill(slope)
-    whole = s.bits.dtype
-    one = s.one.view(whole)
+    np.subtract(s.number_bits, s.one_bits, s.number_bits)
     np.less(b, s.zero, s.truth)
     np.copyto(s.bits, s.truth)
-    np.multiply(s.bits, s.number.view(whole) - one, s.bits)
-    np.add(s.bits, one, s.bits)
+    np.multiply(s.bits, s.number_bits, s.bits)
+    np.add(s.bits, s.one_bits, s.bits)
     np.multiply(a, s.x, out)
 
 
@@ -216,7 +210,6 @@ _ERF_IS_ONE = 36.0
 _ROOT_HALF = math.sqrt(0.5)
 _SHARE_FLOAT32 = tuple(_ROOT_HALF * c * 0.5 ** (6 - at) for at, c in enumerate(_ERF_FLOAT32))
 """The same for ``erf(a * sqrt(0.5))``."""
-
 
 
 def _numbers(coefficients: Sequence[float], dtype: DType) -> tuple[NumPyArray, ...]:
