@@ -254,13 +254,15 @@ class NdArray(ArrayNamespace):
         return out
 
     @staticmethod
+    @quiet
     def matmul(a: NumPyArray, b: NumPyArray) -> NumPyArray:
-        # For rank 2 `dot` is the same product in half the time. But it copies what BLAS cannot read, and in float16,
-        # which BLAS does not know, it warns.
-        if a.ndim == 2 and a.flags.forc and b.flags.forc and a.dtype.itemsize > 2:
+        # For rank 2 `dot` is the same product in half the time. But it copies what BLAS cannot read.
+        if a.ndim == 2 and a.flags.forc and b.flags.forc:
             product: NumPyArray = a.dot(b)
+        elif a.flags.c_contiguous and b.flags.forc and num_elements(b.shape[:-2]) == 1:
+            product = _rows_by_matrix(a, b.reshape(b.shape[-2:]))
         else:
-            product = _product(a, b)
+            product = np.matmul(a, b)
         return product
 
     @staticmethod
@@ -340,10 +342,10 @@ class NdArray(ArrayNamespace):
     @staticmethod
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
         out = np.empty(indices.shape, a.dtype)
-        if dim == a.ndim - 1 and indices.shape[dim] >= _LONG_RUN:
+        is_row_major = a.flags.c_contiguous
+        if is_row_major and dim == a.ndim - 1 and _LONG_RUN <= indices.shape[dim] <= _PIECE:
             _take_lines(a, indices, out)
             return out
-        is_row_major = a.flags.c_contiguous
         for piece in _pieces(indices.shape):
             if is_row_major:
                 a.take(_places(a.shape, dim, indices, piece), None, out[piece], "wrap")
@@ -490,18 +492,6 @@ def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
 def _lying_along(dim: int, rank: int, values: NumPyArray) -> NumPyArray:
     """A list as an array of some rank, of size 1 in all dims but one."""
     return values.reshape((1,) * dim + (-1,) + (1,) * (rank - dim - 1))
-
-
-@quiet
-def _product(a: NumPyArray, b: NumPyArray) -> NumPyArray:
-    product: NumPyArray
-    if a.ndim == 2 and a.flags.forc and b.flags.forc:
-        product = a.dot(b)
-    elif a.flags.c_contiguous and b.flags.forc and num_elements(b.shape[:-2]) == 1:
-        product = _rows_by_matrix(a, b.reshape(b.shape[-2:]))
-    else:
-        product = np.matmul(a, b)
-    return product
 
 
 def _rows_by_matrix(a: NumPyArray, matrix: NumPyArray) -> NumPyArray:
