@@ -115,14 +115,12 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     """A kernel as an operation: a function of ``count`` tensors and of numbers, whose result is a new row-major array.
 
     A number may stand for one of two tensors. With ``out``, the result is written there: a row-major array of the shape
-    and dtype of the result, which may be one of the tensors, or share memory with one.
+    and dtype of the result. It may be one of the tensors, but else has no memory in common with one: see `apart`.
     """
 
     def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
         if out is None:
             out = _new(arguments, count)
-        else:
-            arguments = _apart(arguments, out)
         token = ignore_errors(IGNORED)
         try:
             scratch = _memory.views.get((out.shape, out.dtype))
@@ -146,20 +144,15 @@ def _new(arguments: tuple[Any, ...], count: int) -> NumPyArray:
     return np.empty(broadcast(*arguments[:count]), dtype)
 
 
-def _apart(arguments: tuple[Any, ...], out: NumPyArray) -> tuple[Any, ...]:
-    """Arguments that may be read while ``out`` is written. Two arrays that own their memory have none in common."""
-    is_owner = out.base is None
-    for x in arguments:
-        if type(x) is np.ndarray and x is not out and not (is_owner and x.base is None):
-            return tuple([_moved(x, out) for x in arguments])
-    return arguments
+def apart(arguments: tuple[Any, ...], out: NumPyArray) -> tuple[Any, ...]:
+    """Arguments that may be read while ``out`` is written: one that has its memory in another order is copied."""
+    return tuple([x.copy() if _is_overwritten(x, out) else x for x in arguments])
 
 
-def _moved(x: Any, out: NumPyArray) -> Any:
-    """An argument itself, or its copy if it has the memory of ``out`` in another order."""
-    if type(x) is not np.ndarray or not np.may_share_memory(x, out):
-        return x
-    return x if x.ctypes.data == out.ctypes.data and _is_flat(x, out) else x.copy()
+def _is_overwritten(x: Any, out: NumPyArray) -> bool:
+    if x is out or type(x) is not np.ndarray or not np.may_share_memory(x, out):
+        return False
+    return not (x.ctypes.data == out.ctypes.data and _is_flat(x, out))
 
 
 def _by_blocks(kernel: Kernel, out: NumPyArray, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
