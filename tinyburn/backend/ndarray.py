@@ -52,8 +52,8 @@ def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     so on: the partial sums take 1/32 of the operand's bytes for a moment.
     """
     dtype = _FLOAT32 if a.dtype == _FLOAT16 else a.dtype
-    is_short = a.size <= _FEW or (len(dims) == 1 and a.shape[dims[0]] <= _BLOCK)
-    if not (is_short or (len(dims) == a.ndim and a.flags.forc)):
+    is_precise = a.flags.forc if len(dims) == a.ndim else len(dims) == 1 and a.shape[dims[0]] <= _BLOCK
+    if a.size > _FEW and not is_precise:
         while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
             a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
     return _fold(np.add, a, dims, dtype)
