@@ -22,7 +22,7 @@ Values = np.ndarray[Any, Any]
 MANY = ndarray._PIECE
 """So many indices are one piece."""
 LONG = ndarray._LONG_RUN
-"""Elements of a row that is added at once."""
+"""Elements of a row that is added, or of a line that is read, at once."""
 
 # The shape of the operand, the dim, and the shape of the indices.
 POINTS = [
@@ -33,6 +33,10 @@ POINTS = [
     ((MANY + 1, 2), 1, (MANY + 1, 2)),
     ((200, 300), 0, (199, 150)),
     ((200, 300), 1, (150, 299)),
+    ((7,), 0, (LONG,)),
+    ((3, 40), 1, (2, LONG - 1)),
+    ((3, 40), 1, (2, LONG)),
+    ((2, 3, 50), 2, (2, 2, LONG + 1)),
     ((5, 4, 90, 30), 2, (5, 3, 100, 20)),
     ((5, 4, 90, 30), 0, (9, 4, 80, 30)),
     ((0, 3), 1, (0, 3)),

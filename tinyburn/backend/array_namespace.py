@@ -195,27 +195,20 @@ def _ignoring_errors() -> tuple[ContextVar[Any], Any]:
 # inf and NaN are values here, not accidents: no warning for them, whatever the caller's own setting is. An
 # ``np.errstate`` for each operation does this too, and takes longer than NumPy needs for a small sum. So the variable
 # is looked up once, in an empty context, where it is the only one, and each operation sets it and sets it back.
-_ERRORS, _IGNORED = Context().run(_ignoring_errors)
-_ignore, _restore = _ERRORS.set, _ERRORS.reset
-
-
-def ignore_errors() -> Any:
-    """From here on NumPy does not warn, until what this returns is given to `restore_errors`."""
-    return _ignore(_IGNORED)
-
-
-restore_errors = _restore
+_ERRORS, IGNORED = Context().run(_ignoring_errors)
+ignore_errors, restore_errors = _ERRORS.set, _ERRORS.reset
+"""``token = ignore_errors(IGNORED)``: from here on NumPy does not warn, until ``restore_errors(token)``."""
 
 
 def quiet(function: Callable[..., Array]) -> Any:
     """A function of arrays during which NumPy does not warn."""
 
     def quietly(*arguments: Any) -> Array:
-        token = _ignore(_IGNORED)
+        token = ignore_errors(IGNORED)
         try:
             return quietly.__wrapped__(*arguments)  # type: ignore[attr-defined]
         finally:
-            _restore(token)
+            restore_errors(token)
 
     quietly.__wrapped__ = function  # type: ignore[attr-defined]  # here a reload finds and replaces it
     return called(getattr(function, "__qualname__", "quietly"), quietly)
@@ -225,17 +218,17 @@ def rowmajor(ufunc: np.ufunc) -> Any:
     """A ufunc whose result is always row-major; NumPy by itself would copy the layout of its operands."""
 
     def unary(a: Array) -> Any:
-        token = _ignore(_IGNORED)
+        token = ignore_errors(IGNORED)
         try:
             return ufunc(a, order="C")
         finally:
-            _restore(token)
+            restore_errors(token)
 
     def binary(a: Operand, b: Operand) -> Any:
-        token = _ignore(_IGNORED)
+        token = ignore_errors(IGNORED)
         try:
             return ufunc(a, b, order="C")
         finally:
-            _restore(token)
+            restore_errors(token)
 
     return unary if ufunc.nin == 1 else binary

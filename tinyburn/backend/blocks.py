@@ -23,7 +23,7 @@ import numpy as np
 
 from tinyburn.base.shape import Shape
 
-from .array_namespace import ignore_errors, restore_errors
+from .array_namespace import IGNORED, ignore_errors, restore_errors
 from .operations import broadcast
 
 NumPyArray: TypeAlias = np.ndarray[Any, Any]
@@ -49,23 +49,32 @@ class Scratch:
     Attributes:
         x, y, z, w: numbers.
         flat: ``x`` as one line.
-        bits: the memory of ``w`` as whole numbers, for the bits of others.
+        bits: ``x`` as whole numbers, for the bits of others.
         truth, other: truth values.
         zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
+        number: for another one, as an array too.
+        one_bits, number_bits: these as whole numbers.
+        last_bit: how far the first bit of a number, its sign, is from the last.
     """
 
-    __slots__ = ("bits", "dtype", "flat", "one", "other", "truth", "w", "x", "y", "z", "zero")
+    __slots__ = (
+        *("bits", "dtype", "flat", "last_bit", "number", "number_bits", "one", "one_bits"),
+        *("other", "truth", "w", "x", "y", "z", "zero"),
+    )
 
     def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
         size = int(np.prod(shape))
         arrays = [np.frombuffer(memory, dtype, size, at * BLOCK_BYTES).reshape(shape) for at in range(_ARRAYS)]
         self.x, self.y, self.z, self.w = arrays
         self.flat = self.x.reshape(-1)
-        self.bits = self.w.view(f"int{8 * dtype.itemsize}")
         truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
         self.truth, self.other = truths
         self.dtype = dtype
-        self.zero, self.one = number(0.0, dtype), number(1.0, dtype)
+        self.zero, self.one = number(0, dtype), number(1, dtype)
+        self.number = np.empty((), dtype)
+        whole = np.dtype(f"int{8 * dtype.itemsize}")
+        self.bits, self.one_bits, self.number_bits = (array.view(whole) for array in (self.x, self.one, self.number))
+        self.last_bit = number(8 * dtype.itemsize - 1, whole)
 
     def __repr__(self) -> str:
         return f"Scratch({self.x.shape}, {self.dtype.name})"
@@ -106,24 +115,19 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     """A kernel as an operation: a function of ``count`` tensors and of numbers, whose result is a new row-major array.
 
     A number may stand for one of two tensors. With ``out``, the result is written there: a row-major array of the shape
-    and dtype of the result, which may be one of the tensors, or share memory with one.
+    and dtype of the result. It may be one of the tensors, but else has no memory in common with one: see `apart`.
     """
 
     def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
         if out is None:
-            out = _new(arguments[:count])
-        else:
-            arguments = (*[_apart(tensor, out) for tensor in arguments[:count]], *arguments[count:])
-        dtype = out.dtype
-        is_one_block = out.size <= (_MANY if dtype is _SINGLE else _FEW) and dtype is not _HALF
-        token = ignore_errors()
+            out = _new(arguments, count)
+        token = ignore_errors(IGNORED)
         try:
-            if is_one_block:
-                kernel(_memory.scratch(out.shape, dtype), out, *arguments)
-            elif dtype is not _HALF and all(_is_flat(tensor, out) for tensor in arguments[:count]):
-                _by_slices(kernel, out, arguments)
+            scratch = _memory.views.get((out.shape, out.dtype))
+            if scratch is not None:
+                kernel(scratch, out, *arguments)
             else:
-                _by_iterator(kernel, out, arguments[:count], arguments[count:])
+                _by_blocks(kernel, out, arguments[:count], arguments[count:])
         finally:
             restore_errors(token)
         return out
@@ -131,23 +135,35 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     return compute
 
 
-def _new(tensors: tuple[Any, ...]) -> NumPyArray:
-    """The array of the result."""
-    first, last = tensors[0], tensors[-1]
-    if len(tensors) < 3 and type(first) is type(last) and first.shape == last.shape:
+def _new(arguments: tuple[Any, ...], count: int) -> NumPyArray:
+    """The array of the result, for so many tensors. The usual cases are first: a small array is computed sooner."""
+    first, last = arguments[0], arguments[count - 1]
+    if count == 1 or (count == 2 and type(first) is type(last) and first.shape == last.shape):
         return np.empty(first.shape, first.dtype)
     dtype = (first if type(first) is np.ndarray else last).dtype
-    return np.empty(broadcast(*tensors), dtype)
+    return np.empty(broadcast(*arguments[:count]), dtype)
 
 
-def _apart(tensor: Any, out: NumPyArray) -> Any:
-    """A tensor that may be read while ``out`` is written: itself, unless it has the same memory in another order."""
-    if tensor is out or type(tensor) is not np.ndarray or (tensor.base is None and out.base is None):
-        return tensor  # two arrays that own their memory have none in common
-    if not np.may_share_memory(tensor, out):
-        return tensor
-    is_same = tensor.ctypes.data == out.ctypes.data and _is_flat(tensor, out)
-    return tensor if is_same else tensor.copy()
+def apart(arguments: tuple[Any, ...], out: NumPyArray) -> tuple[Any, ...]:
+    """Arguments that may be read while ``out`` is written: one that has its memory in another order is copied."""
+    return tuple([x.copy() if _is_overwritten(x, out) else x for x in arguments])
+
+
+def _is_overwritten(x: Any, out: NumPyArray) -> bool:
+    if x is out or type(x) is not np.ndarray or not np.may_share_memory(x, out):
+        return False
+    return not (x.ctypes.data == out.ctypes.data and _is_flat(x, out))
+
+
+def _by_blocks(kernel: Kernel, out: NumPyArray, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
+    """In general. The scratch memory is looked at for one block, so who finds it in a shape has one block."""
+    is_half = out.dtype is _HALF
+    if out.size <= (_MANY if out.dtype is _SINGLE else _FEW) and not is_half:
+        kernel(_memory.scratch(out.shape, out.dtype), out, *tensors, *numbers)
+    elif not is_half and all(_is_flat(tensor, out) for tensor in tensors):
+        _by_slices(kernel, out, (*tensors, *numbers))
+    else:
+        _by_iterator(kernel, out, tensors, numbers)
 
 
 def _is_flat(tensor: Any, out: NumPyArray) -> bool:

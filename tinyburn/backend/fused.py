@@ -7,7 +7,7 @@ is inf or NaN. So these kernels ask whether there is one, which is a fast questi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def _is_finite(x: Any) -> bool:
 
 def _multiply_no_nan(s: Scratch, out: NumPyArray, a: Any, b: Any) -> None:
     if _is_finite(b):
-        np.multiply(a, b, out=out)
+        np.multiply(a, b, out)
     else:
         np.copyto(s.x, b)
         _times_x(s, out, a)
@@ -47,45 +47,49 @@ def _multiply_no_nan(s: Scratch, out: NumPyArray, a: Any, b: Any) -> None:
 def _times_x(s: Scratch, out: NumPyArray, a: Any) -> None:
     """``a * s.x``, but 0 where ``a`` is 0."""
     if math.isfinite(s.flat.dot(s.flat)):
-        np.multiply(a, s.x, out=out)
+        np.multiply(a, s.x, out)
         return
-    np.multiply(a, s.x, out=s.x)
-    np.isnan(s.x, out=s.truth)
-    np.equal(a, s.zero, out=s.other)
-    np.logical_and(s.truth, s.other, out=s.truth)
+    np.multiply(a, s.x, s.x)
+    np.isnan(s.x, s.truth)
+    np.equal(a, s.zero, s.other)
+    np.logical_and(s.truth, s.other, s.truth)
     np.copyto(s.x, s.zero, where=s.truth)
     np.copyto(out, s.x)
 
 
-# A choice by the bits. As whole numbers, the bits of a number times 1 are the number, and times 0 they are 0.0, also
-# those of inf or NaN, where a product of numbers is NaN. To copy where a mask is True takes ten times as long.
+# Choices by the bits, as whole numbers. Times 1 they are the number, and times 0 they are 0.0, also those of inf or
+# NaN, where a product of numbers is NaN. To copy where a mask is True takes ten times as long.
 
 
 def _keep(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
     """``a`` where ``s.truth``, else 0."""
     np.copyto(s.bits, s.truth)
     whole = s.bits.dtype
-    np.multiply(a.view(whole), s.bits, out=out.view(whole))
+    np.multiply(a.view(whole), s.bits, out.view(whole))
 
 
 def _relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
-    np.greater(result, s.zero, out=s.truth)
-    if _is_finite(result):
-        _keep(s, out, a)
+    """``0 - result`` has a sign just where ``a`` is kept. Moved to the end, that bit fills all of the number."""
+    np.subtract(s.zero, result, s.x)
+    if math.isfinite(s.flat.dot(s.flat)):
+        whole = s.bits.dtype
+        np.right_shift(s.bits, s.last_bit, s.bits)
+        np.bitwise_and(a.view(whole), s.bits, out.view(whole))
         return
-    _keep(s, s.x, a)
-    np.isnan(result, out=s.truth)  # which must not be lost, unless the gradient is 0
-    np.not_equal(a, s.zero, out=s.other)
-    np.logical_and(s.truth, s.other, out=s.truth)
-    np.copyto(s.x, math.nan, where=s.truth)
-    np.copyto(out, s.x)
+    np.greater(result, s.zero, s.truth)
+    _keep(s, s.y, a)
+    np.isnan(result, s.truth)  # which must not be lost, unless the gradient is 0
+    np.not_equal(a, s.zero, s.other)
+    np.logical_and(s.truth, s.other, s.truth)
+    np.copyto(s.y, math.nan, where=s.truth)
+    np.copyto(out, s.y)
 
 
 def _clamp_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, low: Number, high: Number) -> None:
-    np.less(b, low, out=s.truth)
-    np.greater(b, high, out=s.other)
-    np.logical_or(s.truth, s.other, out=s.truth)
-    np.logical_not(s.truth, out=s.truth)  # so that NaN is not outside
+    np.less(b, low, s.truth)
+    np.greater(b, high, s.other)
+    np.logical_or(s.truth, s.other, s.truth)
+    np.logical_not(s.truth, s.truth)  # so that NaN is not outside
     _keep(s, out, a)
 
 
@@ -94,40 +98,31 @@ def _leaky_relu(s: Scratch, out: NumPyArray, a: NumPyArray, slope: Number) -> No
 
 
 def _leaky_relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, slope: Number) -> None:
-    np.less(b, s.zero, out=s.truth)
-    if 0 < slope <= 1:
-        np.logical_not(s.truth, out=s.truth)
-        np.copyto(s.x, s.truth)
-        s.y.fill(slope)
-        np.maximum(s.x, s.y, out=s.x)  # of 0 and the slope, or of 1 and the slope
-        np.multiply(a, s.x, out=out)
-    else:
-        np.multiply(a, slope, out=s.x)
-        _chosen(s, out, a)
-
-
-def _chosen(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
-    """``s.x`` where ``s.truth``, else ``a``. Slow, but for any numbers."""
-    np.copyto(s.y, a)
-    np.copyto(s.y, s.x, where=s.truth)
-    np.copyto(out, s.y)
+    """A factor that is 1, or the slope where ``b`` is below 0: the bits of 1, and there as much more as the slope's."""
+    s.number.fill(slope)
+    np.subtract(s.number_bits, s.one_bits, s.number_bits)
+    np.less(b, s.zero, s.truth)
+    np.copyto(s.bits, s.truth)
+    np.multiply(s.bits, s.number_bits, s.bits)
+    np.add(s.bits, s.one_bits, s.bits)
+    np.multiply(a, s.x, out)
 
 
 # Curves
 
 
 def _sigmoid(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
-    np.negative(a, out=out)
-    np.exp(out, out=out)
-    np.add(out, s.one, out=out)
-    np.divide(s.one, out, out=out)
+    np.negative(a, out)
+    np.exp(out, out)
+    np.add(out, s.one, out)
+    np.divide(s.one, out, out)
 
 
 def _silu(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
-    np.negative(a, out=s.x)
-    np.exp(s.x, out=s.x)
-    np.add(s.x, s.one, out=s.x)
-    np.divide(a, s.x, out=out)
+    np.negative(a, s.x)
+    np.exp(s.x, s.x)
+    np.add(s.x, s.one, s.x)
+    np.divide(a, s.x, out)
 
 
 def _softplus(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
@@ -135,28 +130,28 @@ def _softplus(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
 
     What ``1 + e`` has lost of ``e`` is added: the slope of the logarithm is nearly 1 where that matters.
     """
-    np.abs(a, out=s.x)
-    np.negative(s.x, out=s.x)
-    np.exp(s.x, out=s.x)
-    np.add(s.x, s.one, out=s.y)
-    np.log(s.y, out=s.z)
-    np.subtract(s.y, s.one, out=s.y)
-    np.subtract(s.x, s.y, out=s.x)
-    np.add(s.z, s.x, out=s.z)
+    np.abs(a, s.x)
+    np.negative(s.x, s.x)
+    np.exp(s.x, s.x)
+    np.add(s.x, s.one, s.y)
+    np.log(s.y, s.z)
+    np.subtract(s.y, s.one, s.y)
+    np.subtract(s.x, s.y, s.x)
+    np.add(s.z, s.x, s.z)
     s.y.fill(0)
     np.maximum(a, s.y, out=s.y)
-    np.add(s.y, s.z, out=out)
+    np.add(s.y, s.z, out)
 
 
 def _tanh_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
-    np.multiply(result, result, out=s.x)
-    np.subtract(s.one, s.x, out=s.x)
+    np.multiply(result, result, s.x)
+    np.subtract(s.one, s.x, s.x)
     _times_x(s, out, a)
 
 
 def _sigmoid_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
-    np.subtract(s.one, result, out=s.x)
-    np.multiply(result, s.x, out=s.x)
+    np.subtract(s.one, result, s.x)
+    np.multiply(result, s.x, s.x)
     _times_x(s, out, a)
 
 
@@ -167,10 +162,10 @@ def _softplus_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray
 
 def _silu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
     _sigmoid(s, s.x, b)
-    np.subtract(s.one, s.x, out=s.y)
-    np.multiply(s.y, b, out=s.y)
-    np.add(s.y, s.one, out=s.y)
-    np.multiply(s.x, s.y, out=s.x)
+    np.subtract(s.one, s.x, s.y)
+    np.multiply(s.y, b, s.y)
+    np.add(s.y, s.one, s.y)
+    np.multiply(s.x, s.y, s.x)
     _times_x(s, out, a)
 
 
@@ -218,22 +213,30 @@ _SHARE_FLOAT32 = tuple(_ROOT_HALF * c * 0.5 ** (6 - at) for at, c in enumerate(_
 """The same for ``erf(a * sqrt(0.5))``."""
 
 
-def _polynomial(out: NumPyArray, x: NumPyArray, coefficients: tuple[float, ...]) -> None:
+def _numbers(coefficients: Sequence[float], dtype: DType) -> tuple[NumPyArray, ...]:
+    return tuple([number(coefficient, NUMPY_DTYPES[dtype]) for coefficient in coefficients])
+
+
+_ERF, _SHARE = _numbers(_ERF_FLOAT32, DType.FLOAT32), _numbers(_SHARE_FLOAT32, DType.FLOAT32)
+_OVER, _UNDER = _numbers(_ERF_OVER, DType.FLOAT64), _numbers(_ERF_UNDER, DType.FLOAT64)
+
+
+def _polynomial(out: NumPyArray, x: NumPyArray, coefficients: tuple[NumPyArray, ...]) -> None:
     """By Horner's rule: one product and one sum for each coefficient."""
-    first, second, *others = [number(c, x.dtype) for c in coefficients]
-    np.multiply(x, first, out=out)
-    np.add(out, second, out=out)
+    first, second, *others = coefficients
+    np.multiply(x, first, out)
+    np.add(out, second, out)
     for coefficient in others:
-        np.multiply(out, x, out=out)
-        np.add(out, coefficient, out=out)
+        np.multiply(out, x, out)
+        np.add(out, coefficient, out)
 
 
-def _odd_tanh(s: Scratch, out: NumPyArray, a: NumPyArray, coefficients: tuple[float, ...]) -> None:
+def _odd_tanh(s: Scratch, out: NumPyArray, a: NumPyArray, coefficients: tuple[NumPyArray, ...]) -> None:
     """The tanh of ``a`` times a polynomial of its square. That grows without end, and so it needs no bounds."""
-    np.multiply(a, a, out=s.x)
+    np.multiply(a, a, s.x)
     _polynomial(s.y, s.x, coefficients)
-    np.multiply(a, s.y, out=out)
-    np.tanh(out, out=out)
+    np.multiply(a, s.y, out)
+    np.tanh(out, out)
 
 
 def _erf(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
@@ -242,44 +245,44 @@ def _erf(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
     In float64 the quotient is what is more than ``a``: a smaller number brings a smaller error.
     """
     if s.dtype != _FLOAT64:
-        _odd_tanh(s, out, a, _ERF_FLOAT32)
+        _odd_tanh(s, out, a, _ERF)
         return
-    np.multiply(a, a, out=s.x)
+    np.multiply(a, a, s.x)
     s.y.fill(_ERF_IS_ONE)
     np.minimum(s.x, s.y, out=s.x)
-    _polynomial(s.y, s.x, _ERF_OVER)
-    _polynomial(s.z, s.x, _ERF_UNDER)
-    np.divide(s.y, s.z, out=s.y)
-    np.multiply(a, s.y, out=s.y)
-    np.add(a, s.y, out=out)
-    np.tanh(out, out=out)
+    _polynomial(s.y, s.x, _OVER)
+    _polynomial(s.z, s.x, _UNDER)
+    np.divide(s.y, s.z, s.y)
+    np.multiply(a, s.y, s.y)
+    np.add(a, s.y, out)
+    np.tanh(out, out)
 
 
 def _share_below(s: Scratch, a: NumPyArray) -> NumPyArray:
     """The share of the bell curve that lies below ``a``, in ``s.w``."""
     if s.dtype == _FLOAT64:
-        np.multiply(a, number(_ROOT_HALF, _FLOAT64), out=s.w)
+        np.multiply(a, number(_ROOT_HALF, _FLOAT64), s.w)
         _erf(s, s.w, s.w)
     else:
-        _odd_tanh(s, s.w, a, _SHARE_FLOAT32)
+        _odd_tanh(s, s.w, a, _SHARE)
     half = number(0.5, s.dtype)
-    np.multiply(s.w, half, out=s.w)
-    np.add(s.w, half, out=s.w)
+    np.multiply(s.w, half, s.w)
+    np.add(s.w, half, s.w)
     return s.w
 
 
 def _gelu(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
-    np.multiply(a, _share_below(s, a), out=out)
+    np.multiply(a, _share_below(s, a), out)
 
 
 def _gelu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
     share = _share_below(s, b)
-    np.multiply(b, b, out=s.x)
-    np.multiply(s.x, number(-0.5, s.dtype), out=s.x)
-    np.exp(s.x, out=s.x)
-    np.multiply(s.x, number(1 / math.sqrt(2 * math.pi), s.dtype), out=s.x)
-    np.multiply(s.x, b, out=s.x)
-    np.add(share, s.x, out=s.x)
+    np.multiply(b, b, s.x)
+    np.multiply(s.x, number(-0.5, s.dtype), s.x)
+    np.exp(s.x, s.x)
+    np.multiply(s.x, number(1 / math.sqrt(2 * math.pi), s.dtype), s.x)
+    np.multiply(s.x, b, s.x)
+    np.add(share, s.x, s.x)
     _times_x(s, out, a)
 
 
@@ -287,19 +290,20 @@ def _gelu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) ->
 
 
 def _squared_difference(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray) -> None:
-    np.subtract(a, b, out=s.x)
-    np.multiply(s.x, s.x, out=out)
+    np.subtract(a, b, s.x)
+    np.multiply(s.x, s.x, out)
 
 
 def _squared_difference_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, other: NumPyArray) -> None:
-    np.subtract(b, other, out=s.x)
+    np.subtract(b, other, s.x)
     _times_x(s, out, a)
-    np.add(out, out, out=out)
+    np.add(out, out, out)
 
 
 def _add_scaled(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale: Number) -> None:
-    np.multiply(b, scale, out=s.x)
-    np.add(a, s.x, out=out)
+    s.number.fill(scale)
+    np.multiply(b, s.number, s.x)
+    np.add(a, s.x, out)
 
 
 KERNELS: dict[str, Kernel] = {

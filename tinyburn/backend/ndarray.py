@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,18 @@ from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape, num_elements, reduced_count, reduced_shape, row_major_strides
 
-from .array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds, quiet, rowmajor
+from .array_namespace import (
+    IGNORED,
+    NUMPY_DTYPES,
+    STANDARD,
+    ArrayNamespace,
+    float_bounds,
+    ignore_errors,
+    quiet,
+    restore_errors,
+    rowmajor,
+)
+from .blocks import apart
 from .device import Device, MemoryUsage, check_count, check_only_device
 from .fused import FUSED
 from .interface import Dims, Number, Operand, picked
@@ -21,18 +32,16 @@ from .operations import OPERATIONS, called
 
 NumPyArray = np.ndarray[Any, Any]
 
-_FLOAT32 = NUMPY_DTYPES[DType.FLOAT32]
+_FLOAT16, _FLOAT32 = NUMPY_DTYPES[DType.FLOAT16], NUMPY_DTYPES[DType.FLOAT32]
 
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
     """Folds a ufunc along some dims, which stay at size 1; in the dtype of the array unless given."""
-    dtype = dtype or a.dtype
-    if a.flags.c_contiguous or a.ndim < 3:
-        row_major: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True)
-        return row_major
-    out = np.empty(reduced_shape(a.shape, dims), dtype)  # by itself NumPy would copy the layout of a permuted operand
-    ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True, out=out)
-    return out
+    out = None
+    if a.ndim > 2 and not a.flags.c_contiguous:  # by itself NumPy would copy the layout of a permuted operand
+        out = np.empty(reduced_shape(a.shape, dims), dtype or a.dtype)
+    result: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype or a.dtype, out=out, keepdims=True)
+    return result
 
 
 def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
@@ -42,8 +51,9 @@ def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     that lies innermost in memory, and one by one along any other. So there we add blocks, then what they gave, and
     so on: the partial sums take 1/32 of the operand's bytes for a moment.
     """
-    dtype = _FLOAT32 if a.dtype.itemsize == 2 and a.dtype.kind == "f" else a.dtype
-    if a.size > _FEW and not (len(dims) == a.ndim and a.flags.forc):
+    dtype = _FLOAT32 if a.dtype == _FLOAT16 else a.dtype
+    is_precise = a.flags.forc if len(dims) == a.ndim else len(dims) == 1 and a.shape[dims[0]] <= _BLOCK
+    if a.size > _FEW and not is_precise:
         while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
             a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
     return _fold(np.add, a, dims, dtype)
@@ -236,21 +246,19 @@ class NdArray(ArrayNamespace):
     @quiet
     def linear(a: NumPyArray, weight: NumPyArray, bias: NumPyArray) -> NumPyArray:
         """One product over all rows, and the bias added to it where it lies."""
-        if a.flags.c_contiguous and weight.flags.forc:
-            *rows, features = a.shape
-            out = np.empty((*rows, weight.shape[1]), a.dtype)
-            count = math.prod(rows)
-            np.dot(a.reshape(count, features), weight, out.reshape(count, weight.shape[1]))
-        else:
+        out: NumPyArray
+        if not (a.flags.c_contiguous and weight.flags.forc):
             out = np.matmul(a, weight)
-        out += bias
+        else:
+            out = a.dot(weight) if a.ndim == 2 else _rows_by_matrix(a, weight)
+        np.add(out, bias, out)
         return out
 
     @staticmethod
     @quiet
     def matmul(a: NumPyArray, b: NumPyArray) -> NumPyArray:
         # For rank 2 `dot` is the same product in half the time. But it copies what BLAS cannot read.
-        if len(a.shape) == 2 and a.flags.forc and b.flags.forc:
+        if a.ndim == 2 and a.flags.forc and b.flags.forc:
             product: NumPyArray = a.dot(b)
         elif a.flags.c_contiguous and b.flags.forc and num_elements(b.shape[:-2]) == 1:
             product = _rows_by_matrix(a, b.reshape(b.shape[-2:]))
@@ -336,9 +344,12 @@ class NdArray(ArrayNamespace):
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
         out = np.empty(indices.shape, a.dtype)
         is_row_major = a.flags.c_contiguous
+        if is_row_major and dim == a.ndim - 1 and _LONG_RUN <= indices.shape[dim] <= _PIECE:
+            _take_lines(a, indices, out)
+            return out
         for piece in _pieces(indices.shape):
-            if is_row_major:  # "clip": the tensor has checked, and NumPy's own check would take a buffer
-                a.take(_places(a.shape, dim, indices, piece), out=out[piece], mode="clip")
+            if is_row_major:
+                a.take(_places(a.shape, dim, indices, piece), None, out[piece], "wrap")
             else:
                 part = a[(*piece[:dim], slice(None), *piece[dim + 1 :])]
                 out[piece] = part[_along(dim, indices[piece])]
@@ -375,7 +386,7 @@ class NdArray(ArrayNamespace):
         out = a.copy()
         rows = np.moveaxis(out, dim, 0)
         for index, values in zip(indices.tolist(), np.moveaxis(b, dim, 0), strict=True):
-            row = rows[index, ...]
+            row = rows[index]
             np.add(row, values, row)
         return out
 
@@ -383,19 +394,21 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
-        if OPERATIONS[name].in_place and target.flags.c_contiguous and target.size:
+        if name in _INTO and target.flags.c_contiguous and target.size:
+            shape, dtype, are_owners = target.shape, target.dtype, target.base is None
             for x in arguments:
-                if type(x) is np.ndarray and (x.shape != target.shape or x.dtype is not target.dtype):
-                    break
-            else:  # the usual case, in a fraction of the time
-                return cls._write(target, name, *arguments)
+                if type(x) is np.ndarray:
+                    if x.shape != shape or x.dtype is not dtype:
+                        break
+                    are_owners = are_owners and x.base is None
+            else:  # the usual case, in a fraction of the time; two arrays that own their memory have none in common
+                return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
         result: NumPyArray = super().into(target, name, *arguments)
         return result
 
     @classmethod
     def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
-        result: NumPyArray = _add_into(target, *arguments) if name == "add" else FUSED[name](*arguments, out=target)
-        return result
+        return _INTO[name](*apart(arguments, target), out=target)
 
     @staticmethod
     def shares_buffer(a: NumPyArray, b: NumPyArray) -> bool:
@@ -411,10 +424,19 @@ for _name in FUSED:
         setattr(NdArray, _name, staticmethod(FUSED[_name]))
 
 
-@quiet
-def _add_into(target: NumPyArray, a: Operand, b: Operand) -> NumPyArray:
-    np.add(a, b, out=target)
-    return target
+def _add(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
+    token = ignore_errors(IGNORED)
+    try:
+        return np.add(a, b, out)
+    finally:
+        restore_errors(token)
+
+
+_INTO: dict[str, Callable[..., NumPyArray]] = {
+    "add": _add,
+    **{name: compute for name, compute in FUSED.items() if OPERATIONS[name].in_place},
+}
+"""The operations that write into an array of the shape and dtype of their result, called ``out``."""
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
@@ -426,7 +448,7 @@ _PIECE = 16_384
 """Indices of a piece: their places take 128 KiB."""
 
 _LONG_RUN = 512
-"""From so many elements side by side on, one call that adds them all is faster than finding the place of each."""
+"""From so many elements side by side on, one call for them all is faster than finding the place of each."""
 
 
 def _pieces(shape: Shape) -> Iterator[tuple[slice, ...]]:
@@ -443,11 +465,23 @@ def _pieces(shape: Shape) -> Iterator[tuple[slice, ...]]:
 def _places(shape: Shape, dim: int, indices: NumPyArray, piece: tuple[slice, ...]) -> NumPyArray:
     """Where a piece of the indices reads in a flattened row-major array of a shape."""
     steps = row_major_strides(shape)
-    places: NumPyArray = np.multiply(indices[piece], steps[dim], dtype=np.intp)
+    places, new = indices[piece], None
+    if steps[dim] != 1:
+        places = new = np.multiply(places, steps[dim], dtype=np.intp)
     for axis, (part, step) in enumerate(zip(piece, steps, strict=True)):
         if axis != dim:
-            places += _lying_along(axis, len(shape), np.arange(part.start * step, part.stop * step, step))
+            before = _lying_along(axis, len(shape), np.arange(part.start * step, part.stop * step, step))
+            places = new = np.add(places, before, new, dtype=np.intp)
     return places
+
+
+def _take_lines(a: NumPyArray, indices: NumPyArray, out: NumPyArray) -> None:
+    """Reads along the last dim, one line after another."""
+    if a.ndim == 1:  # "wrap": the tensor has checked, and NumPy's own check would take a buffer
+        a.take(indices, None, out, "wrap")
+        return
+    for parts in zip(a, indices, out, strict=False):
+        _take_lines(*parts)
 
 
 def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
