@@ -114,7 +114,7 @@ def test_an_operation_allocates_only_its_result(name: str, layout: str) -> None:
     "distribution", [Distribution.Normal(1, 2), Distribution.Uniform(-1, 1), Distribution.Bernoulli(0.3)], ids=repr
 )
 def test_random_draws_into_its_result(distribution: Any) -> None:
-    for dtype in (DType.FLOAT32, DType.FLOAT64):
+    for dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64):
         call = lambda dtype=dtype: NdArray.random((SIDE, SIDE), distribution, dtype, DEVICE)  # noqa: E731
         assert extra_bytes(call) < SLACK + NUMPY_BUFFERS * BUFFERS_OFTEN
 

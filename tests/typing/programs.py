@@ -132,6 +132,10 @@ WRONG = {
     "ranks: a parameter": Wrong(
         "wrong: Param[NdArray, D1] = Param.from_tensor(matrix)", "arg-type", "reportAssignmentType", None
     ),
+    "ranks: a direction of another rank": Wrong(
+        "autodiff.hvp(lambda v: v.sum(), vector, matrix)", "misc", "reportArgumentType", "ShapeError"
+    ),
+    "functions: no function": Wrong("autodiff.grad(vector)", "call-overload", "reportArgumentType", "ConfigError"),
     "ranks: an array": Wrong("vector + Tensor.from_data(np.ones((4, 4), np.float32), plain)", None, None, "ShapeError"),
     "ranks: in the brackets": Wrong("Tensor[NdArray, D2].ones((4,), plain)", None, None, "ShapeError"),
     "ranks: in the brackets, then used": Wrong(
@@ -485,6 +489,19 @@ RIGHT = {
     "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
     "modules: an initializer": Right("Initializer.Zeros.init((2,), tracked)", "Param[Autodiff[NdArray], Any]"),
     "modules: a parameter": Right("Param.from_tensor(vector)", "Param[NdArray, D1]"),
+    "derivatives: a product with the second ones": Right(
+        "autodiff.hvp(lambda v: (v * v).sum(), vector, vector)", "Tensor[NdArray, D1, Float]"
+    ),
+    "derivatives: a gradient": Right("autodiff.grad(lambda v: v.sum())(vector)", "Tensor[Any, Any, Any]"),
+    "derivatives: a value and a gradient": Right(
+        "autodiff.value_and_grad(lambda v: v.sum())(vector)", "tuple[Tensor[Any, Any, Any], Tensor[Any, Any, Any]]"
+    ),
+    "derivatives: several gradients": Right(
+        "autodiff.grad(lambda v, u: (v * u).sum(), (0, 1))(vector, vector)", "tuple[Tensor[Any, Any, Any], ...]"
+    ),
+    "derivatives: an operation of one's own": Right(
+        "autodiff.operation('third', lambda v: v * v * v, lambda g, v: g * v * v * 3)(x)", "Tensor[Any, Any, Any]"
+    ),
     "functions: of any backend and rank": Right(
         "normalized(matrix) + normalized(normalized(matrix))", "Tensor[NdArray, D2, Float]"
     ),

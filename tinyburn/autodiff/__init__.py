@@ -7,7 +7,23 @@ it is declared below, in `backend.decorator.Differentiable`.
 from tinyburn.tensor.gradients import Gradients
 
 from .checkpointing import BalancedCheckpointing, NoCheckpointing, checkpoint
+from .functions import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from .nodes import Node
+from .own import operation
 from .recording import Autodiff
 
-__all__ = ["Autodiff", "BalancedCheckpointing", "Gradients", "NoCheckpointing", "Node", "checkpoint"]
+__all__ = [
+    "Autodiff",
+    "BalancedCheckpointing",
+    "Gradients",
+    "NoCheckpointing",
+    "Node",
+    "checkpoint",
+    "grad",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "operation",
+    "value_and_grad",
+    "vjp",
+]

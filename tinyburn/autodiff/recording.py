@@ -133,7 +133,7 @@ class Plan(NamedTuple):
     pick: Callable[[Sequence[Any]], rules.Saved]
 
 
-def _plan(found: Sequence[tuple[int, rules.Rule]], tracked: Collection[int]) -> Plan | None:
+def plan_of(found: Sequence[tuple[int, rules.Rule]], tracked: Collection[int]) -> Plan | None:
     """The plan for operands at these positions; None if no gradient goes to any of them."""
     chosen: list[Step] = []
     places: list[int] = []
@@ -170,7 +170,7 @@ def _recorded(operation: Operation, found: list[tuple[int, rules.Rule]], backend
 
 
 def _recorded_unary(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
-    compute, plan = getattr(inner, name), _plan(found, (0,))
+    compute, plan = getattr(inner, name), plan_of(found, (0,))
 
     def recorded(a: GraphArray, *rest: Any) -> GraphArray:
         primitive = a.primitive
@@ -186,7 +186,7 @@ def _recorded_unary(name: str, found: list[tuple[int, rules.Rule]], inner: type[
 
 def _recorded_binary(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
     compute = getattr(inner, name)
-    of_first, of_second, of_both = _plan(found, (0,)), _plan(found, (1,)), _plan(found, (0, 1))
+    of_first, of_second, of_both = plan_of(found, (0,)), plan_of(found, (1,)), plan_of(found, (0, 1))
 
     def recorded(a: Any, b: Any, *rest: Any) -> GraphArray:
         first, second = type(a) is GraphArray, type(b) is GraphArray  # one of them may be a number
@@ -211,7 +211,7 @@ def _recorded_binary(name: str, found: list[tuple[int, rules.Rule]], inner: type
 
 def _recorded_in_general(operation: Operation, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
     name, compute = operation.name, getattr(inner, operation.name)
-    plans = cache(lambda *tracked: _plan(found, tracked))
+    plans = cache(lambda *tracked: plan_of(found, tracked))
 
     def recorded(*arguments: Any) -> GraphArray:
         values, tracked = [], []
@@ -240,7 +240,7 @@ def _recorded_by_strategy(
     """The same where a result may be computed again: what a rule saves of it is then a recipe, and no value."""
     name, inner = operation.name, backend.inner
     compute, recomputes = getattr(inner, name), backend.strategy.recomputes(name)
-    plans = cache(lambda *tracked: _plan(found, tracked))
+    plans = cache(lambda *tracked: plan_of(found, tracked))
 
     def recorded(*arguments: Any) -> GraphArray:
         result = GraphArray(compute(*[x.primitive if type(x) is GraphArray else x for x in arguments]))

@@ -391,19 +391,21 @@ class Rule:
     """One derivative of the table, and how to get what it names.
 
     Attributes:
+        parameters: those of the operation.
         names: what it saves, in order; the shape and dtype of its own operand need no saving, the node has them.
         places: where these stand among the operation's arguments, followed by its result.
         operation: the name of the operation that it is, and nothing else besides; empty for all others.
         makes_new: whether what it gives surely lies in a buffer of its own, and not in that of ``g``.
     """
 
-    __slots__ = ("_derivative", "_in_place", "_own", "_tensors", "makes_new", "names", "operation", "places")
+    __slots__ = ("_derivative", "_in_place", "_own", "_tensors", "makes_new", "names", "operation", "parameters", "places")
 
     is_exclusive = True
     """Whether what it gives is seen by nobody else, if it does not lie in the buffer of ``g``."""
 
     def __init__(self, operation: Operation, at: int, derivative: Derivative) -> None:
         self._derivative = derivative
+        self.parameters = operation.parameters
         parameters = (*operation.parameters, "out")
         own, which = operation.parameters[at], operation.tensors.index(at)
         known: dict[str, Callable[[Any], Any]] = {

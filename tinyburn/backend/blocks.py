@@ -111,6 +111,14 @@ def number(value: float, dtype: np.dtype[Any]) -> NumPyArray:
 _memory = _Memory()
 
 
+def scratch(shape: Shape, dtype: np.dtype[Any]) -> Scratch:
+    """The scratch memory of this thread, as arrays of one shape and dtype of at most `BLOCK_BYTES` each.
+
+    Seen with another dtype it is the same memory: ``x`` lies where ``x`` lies, ``y`` where ``y`` does.
+    """
+    return _memory.scratch(shape, dtype)
+
+
 def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     """A kernel as an operation: a function of ``count`` tensors and of numbers, whose result is a new row-major array.
 

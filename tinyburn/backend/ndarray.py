@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.base.distribution import AnyDistribution, Distribution
+from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape, num_elements, reduced_count, reduced_shape, row_major_strides
 
@@ -25,10 +25,11 @@ from .array_namespace import (
     rowmajor,
 )
 from .blocks import apart
-from .device import Device, MemoryUsage, check_count, check_only_device
+from .device import Device, MemoryUsage, check_only_device
 from .fused import FUSED
 from .interface import Dims, Number, Operand, picked
 from .operations import OPERATIONS, called
+from .random import SeededDevice, draw_into
 
 NumPyArray = np.ndarray[Any, Any]
 
@@ -82,25 +83,15 @@ _FEW = 256
 """So many may be added one by one: the error stays below a millionth, and it is faster."""
 
 
-class CpuDevice(Device["NdArray"]):
+class CpuDevice(SeededDevice["NdArray"]):
     """The memory of this computer."""
 
     def __init__(self, float_dtype: DType, int_dtype: DType) -> None:
         super().__init__(NdArray, "cpu", float_dtype, int_dtype)
-        self.generator = np.random.default_rng()
 
     @property
     def description(self) -> str:
         return f"NumPy {np.__version__}"
-
-    def seed(self, seed: int) -> None:
-        self.generator = np.random.default_rng(check_count("seed", seed))
-
-    def random_state(self) -> Any:
-        return self.generator.bit_generator.state
-
-    def set_random_state(self, state: Any) -> None:
-        self.generator.bit_generator.state = state
 
     def memory_usage(self) -> MemoryUsage:
         """NumPy neither pads nor keeps a pool; who holds how much, only a `Traced` backend counts."""
@@ -206,7 +197,9 @@ class NdArray(ArrayNamespace):
     @staticmethod
     @quiet
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> NumPyArray:
-        return _draw(device.generator, shape, distribution, dtype)
+        out = np.empty(shape, NUMPY_DTYPES[dtype])
+        draw_into(out, distribution, device.next_draw())
+        return out
 
     # Two operands
 
@@ -512,25 +505,3 @@ def _zero_where(product: NumPyArray, factor: NumPyArray) -> NumPyArray:
     if squares != squares:  # only NaN is not itself
         np.copyto(product, 0, where=np.isnan(product) & (factor == 0))
     return product
-
-
-def _draw(generator: Any, shape: Shape, distribution: AnyDistribution, dtype: DType) -> NumPyArray:
-    """Independent draws. Made in the wanted format and moved in place, so that the result is the only buffer.
-
-    NumPy draws no float16: those are drawn in float32, in a second buffer.
-    """
-    drawn: Any = np.dtype("float32" if dtype == "float16" else dtype)
-    scale, offset = 1.0, 0.0
-    if isinstance(distribution, Distribution.Normal):
-        draws = generator.standard_normal(shape, drawn)
-        scale, offset = distribution.std, distribution.mean
-    else:
-        draws = generator.random(shape, drawn)
-    if isinstance(distribution, Distribution.Uniform):
-        scale, offset = distribution.high - distribution.low, distribution.low
-    if isinstance(distribution, Distribution.Bernoulli):
-        np.less(draws, distribution.probability, out=draws, casting="unsafe")
-    draws *= scale
-    draws += offset
-    result: NumPyArray = draws.astype(dtype, copy=False)
-    return result

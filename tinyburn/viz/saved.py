@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import takewhile
 
 from tinyburn.autodiff import Node
 from tinyburn.autodiff.checkpointing import CHECKPOINT
-from tinyburn.autodiff.rules import Rule, rules_of
 from tinyburn.backend import Category
 from tinyburn.backend.operations import OPERATIONS
 
@@ -103,7 +101,7 @@ def _sources(graph: Graph) -> list[tuple[int, ...]]:
     """For each item what is kept if a rule asks for it: itself, or what it would be computed from again."""
     sources: list[tuple[int, ...]] = []
     for number, item in enumerate(graph.items):
-        if item.is_operation and item.node.op != CHECKPOINT and graph.recomputes(item.node.op):
+        if item.is_operation and item.node.op in OPERATIONS and graph.recomputes(item.node.op):
             below = [source for parent in item.parents for source in sources[parent]]
             sources.append(tuple(dict.fromkeys(below)))
         else:
@@ -117,25 +115,20 @@ def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
         inputs = takewhile(lambda argument: isinstance(argument, Node), node.arguments)  # then comes their number
         yield from ((node.arguments[0], value) for value in inputs)
         return
-    parameters = OPERATIONS[node.op].taking(len(node.arguments)).parameters
-    values = {**dict(zip(parameters, node.arguments, strict=False)), "out": node}
-    rules = dict(_rules(node.op, len(node.arguments)))
+    rules = {at: rule for at, rule, _, _ in node.rules}
     for index, operand in tracked_operands(node):
-        named = [values[name] for name in rules[index].names]
+        rule = rules[index]
+        values = {**dict(zip(rule.parameters, node.arguments, strict=False)), "out": node}
+        named = [values[name] for name in rule.names]
         yield from ((operand, value) for value in named if isinstance(value, Node))
 
 
 def tracked_operands(node: Node) -> list[tuple[int, Node]]:
     """Each operand that a gradient goes to, after its position among the arguments."""
     count = len(node.arguments)
-    positions = range(count) if node.op == CHECKPOINT else [index for index, _ in _rules(node.op, count)]
+    positions = range(count) if node.op == CHECKPOINT else sorted(at for at, _, _, _ in node.rules)
     operands = [(index, node.arguments[index]) for index in positions]
     return [(index, each) for index, each in operands if isinstance(each, Node) and not each.is_constant]
-
-
-@cache
-def _rules(op: str, count: int) -> list[tuple[int, Rule]]:
-    return rules_of(op, count) if op in OPERATIONS else []
 
 
 # Whose memory

@@ -13,7 +13,6 @@ from typing import Any
 
 from tinyburn.autodiff import Node
 from tinyburn.autodiff.checkpointing import CHECKPOINT
-from tinyburn.autodiff.rules import rules_of
 from tinyburn.backend import Meta
 from tinyburn.backend.decorator import Decorator
 from tinyburn.backend.interface import Array
@@ -186,9 +185,8 @@ def slope_line(node: Node, label: Callable[[Node], str]) -> str:
 
 def _gradient(node: Node, at: int, label: Callable[[Node], str]) -> Expression:
     """Runs a rule on the expressions of what it names. Where n elements share a gradient, each gets one n-th."""
-    rule = dict(rules_of(node.op, len(node.arguments)))[at]
-    parameters = OPERATIONS[node.op].taking(len(node.arguments)).parameters
-    arguments = {**dict(zip(parameters, node.arguments, strict=True)), "out": node}
+    rule = {index: rule for index, rule, _, _ in node.rules}[at]
+    arguments = {**dict(zip(rule.parameters, node.arguments, strict=True)), "out": node}
     saved = tuple([_named(arguments[name], label) for name in rule.names])
     g = Tensor._around(Expression(_without_values(node), ("g",)), Written.over(Meta.device()))
     found: Expression = rule.gradient(g, saved, node.arguments[at], False).primitive

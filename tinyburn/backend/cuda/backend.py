@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace, float_bounds
-from tinyburn.backend.device import Device, MemoryUsage, check_count
+from tinyburn.backend.device import MemoryUsage, check_count
 from tinyburn.backend.interface import Array, Dims, Number
 from tinyburn.backend.operations import OPERATIONS
+from tinyburn.backend.random import SeededDevice
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape
@@ -23,19 +24,18 @@ from tinyburn.base.shape import Shape
 from . import find, pool
 from .find import cp
 from .kernels import KERNELS, kernel
-from .random import Generator
+from .random import draw
 
 ENOUGH_THREADS = 65_536
 """About as many threads as a large GPU keeps busy: more parts of a scatter would only read the indices again."""
 
 
-class CudaDevice(Device["Cuda"]):
+class CudaDevice(SeededDevice["Cuda"]):
     """One NVIDIA GPU. The memory pool, and a limit on it, belong to the GPU; random numbers to this object."""
 
     def __init__(self, number: int, float_dtype: DType, int_dtype: DType) -> None:
         super().__init__(Cuda, f"cuda:{number}", float_dtype, int_dtype)
         self.number = number
-        self.generator = Generator.from_seed(None)
         pool.watch()
 
     @property
@@ -43,15 +43,6 @@ class CudaDevice(Device["Cuda"]):
         """What NVIDIA calls the card."""
         name: bytes = cp.cuda.runtime.getDeviceProperties(self.number)["name"]
         return name.decode()
-
-    def seed(self, seed: int) -> None:
-        self.generator = Generator.from_seed(check_count("seed", seed))
-
-    def random_state(self) -> Any:
-        return (self.generator.key, self.generator.count)
-
-    def set_random_state(self, state: Any) -> None:
-        self.generator = Generator(*state)
 
     def sync(self) -> None:
         """Waits for every stream of the GPU."""
@@ -121,7 +112,7 @@ class Cuda(ArrayNamespace):
 
     @staticmethod
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Array:
-        return pool.run_on(device.number, device.generator.draw, shape, distribution, NUMPY_DTYPES[dtype])
+        return pool.run_on(device.number, draw, shape, distribution, NUMPY_DTYPES[dtype], device)
 
     # Elementwise
 

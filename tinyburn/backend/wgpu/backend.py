@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,9 +13,10 @@ from tinyburn.base.dtype import DType
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
-from ..device import Device, MemoryUsage, check_count
+from ..device import MemoryUsage, check_count
 from ..interface import Number, Parts, joined
 from ..operations import called
+from ..random import SeededDevice
 from ..strided import Strided, StridedArray
 from . import indexing
 from .adapter import adapters, find_adapter, missing
@@ -24,7 +24,7 @@ from .commands import Kernel
 from .elementwise import COMPUTED, can_take, compute, copied, elementwise, plain_kernel
 from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
 from .matmul import choose_tiling, linear, matmul, matmul_kernel
-from .random import draw_into, random_kernel
+from .random import draw_on_gpu, random_kernel
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
 
 _BOOL = np.dtype("bool")
@@ -41,12 +41,11 @@ _KERNELS: dict[str, Callable[[], Kernel]] = {
 """A kernel of each operation that has one, in its plainest form, for reading."""
 
 
-class WgpuDevice(Device["Wgpu"]):
+class WgpuDevice(SeededDevice["Wgpu"]):
     """One GPU. What is asked of it is done later; only reading values waits.
 
     Attributes:
         gpu: its commands and its memory, which every device object of one adapter shares.
-        seed_and_draws: where the random numbers stand.
     """
 
     def __init__(self, name: str, float_dtype: DType, int_dtype: DType) -> None:
@@ -54,21 +53,11 @@ class WgpuDevice(Device["Wgpu"]):
         check_dtype("Wgpu.device", float_dtype)
         check_dtype("Wgpu.device", int_dtype)
         self.gpu: Gpu = open_gpu(name)
-        self.seed_and_draws = (secrets.randbits(64), 0)
 
     @property
     def description(self) -> str:
         """What the driver calls it."""
         return self.gpu.description
-
-    def seed(self, seed: int) -> None:
-        self.seed_and_draws = (check_count("seed", seed), 0)
-
-    def random_state(self) -> Any:
-        return self.seed_and_draws
-
-    def set_random_state(self, state: Any) -> None:
-        self.seed_and_draws = state
 
     def sync(self) -> None:
         self.gpu.commands.wait()
@@ -143,9 +132,8 @@ class Wgpu(Strided):
 
     @staticmethod
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> StridedArray:
-        seed, draws = device.seed_and_draws
-        device.seed_and_draws = seed, draws + 1
-        return draw_into(device.gpu.new(shape, check_dtype("random", dtype)), distribution, seed, draws)
+        result = device.gpu.new(shape, check_dtype("random", dtype))
+        return draw_on_gpu(result, distribution, device.next_draw())
 
     @classmethod
     def into(cls, target: StridedArray, name: str, *arguments: Any) -> StridedArray:

@@ -23,16 +23,20 @@ fn unit_of(word: u32) -> f32 {
     return f32(word >> 8u) * 0x1p-24;
 }
 
-// A number of [low, high). A sum that rounds up to `high` becomes `low`.
-fn uniform_of(word: u32, low: f32, high: f32) -> f32 {
-    let value = low + unit_of(word) * (high - low);
+// A number of [low, high). A sum that rounds up to `high` becomes `low`. A compiler could take the product and the sum
+// in one step, which rounds once, and other GPUs in two. So the bits of the product go through a parameter that is 0,
+// which the compiler cannot know.
+fn uniform_of(u: f32, low: f32, width: f32, high: f32, nothing: u32) -> f32 {
+    let value = low + bitcast<f32>(bitcast<u32>(u * width) ^ nothing);
     return select(value, low, value >= high);
 }
 
 // A standard normal number, by Box and Muller: a random point of the plane has the angle of a random turn and the
-// distance sqrt(-2 log u). The u in (0, 1] keeps the logarithm finite, and the result within 5.8. The point's
-// other coordinate is not used: so each element depends on its own counter only.
-fn normal_of(words: vec2<u32>) -> f32 {
+// distance sqrt(-2 log u). The u in (0, 1] keeps the logarithm finite, and the result within 5.8. Both coordinates are
+// normal, and two neighbours share a point: the first one takes the cosine and the second one the sine, which is the
+// cosine of a quarter turn less. The turn has 24 bits too, and is counted from half a turn below 0.
+fn normal_of(words: vec2<u32>, coordinate: u32) -> f32 {
     let distance = sqrt_of(-2.0 * log_of(1.0 - unit_of(words.x)));
-    return distance * cos_of_turn(words.y);
+    let turn = (words.y & 0xffffff00u) + 0x80000000u;
+    return distance * cos_of_turn(turn - coordinate * 0x40000000u);
 }
