@@ -31,6 +31,9 @@ labels = Tensor.arange(0, 4, plain)
 truths = vector > 0.0
 layer = nn.LinearConfig(4, 2).init(tracked)
 mse = nn.MseLoss()
+table = nn.EmbeddingConfig(5, 4).init(tracked)
+norm = nn.LayerNormConfig(4).init(tracked)
+tokens = Tensor.from_data([[0, 3, 1], [2, 2, 4]], tracked, dtype="int64")
 loss = (x @ w).mean()
 grads = loss.backward(retain_graph=True)
 
@@ -318,6 +321,18 @@ WRONG = {
     "modules: a model as a function of another": Wrong(
         "next(map(model, [matrix]))", "arg-type", "reportArgumentType", "BackendMismatch"
     ),
+    "modules: an embedding of numbers": Wrong("table(x)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "modules: an embedding on another backend": Wrong(
+        "table(labels)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: an embedding of a row": Wrong("table(tokens.flatten())", "arg-type", "reportArgumentType", "ShapeError"),
+    "modules: an embedding's rank": Wrong("table(tokens) + x", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "modules: a normalisation on another backend": Wrong(
+        "norm(matrix)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: dropout of labels": Wrong(
+        "nn.DropoutConfig(0.1).init()(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
     "modules: a loss of two ranks": Wrong(
         "mse(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
     ),
@@ -443,6 +458,11 @@ RIGHT = {
     "modules: an activation": Right("nn.Gelu()(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: a layer as a function": Right("autodiff.checkpoint(layer, x)", "Tensor[Any, Any, Any]"),
     "modules: a model as a function": Right("next(map(model, [x]))", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: an embedding": Right("table(tokens)", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: valid of an embedding": Right("table.valid().weight.val()", "Tensor[NdArray, D2, Float]"),
+    "modules: a normalisation": Right("norm(table(tokens))", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: valid of a normalisation": Right("norm.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: dropout": Right("nn.DropoutConfig(0.1).init()(cube)", "Tensor[NdArray, D3, Float]"),
     "modules: a loss": Right("mse(layer(x), Tensor.zeros((16, 2), tracked))", "Tensor[Autodiff[NdArray], D1, Float]"),
     "modules: valid": Right("layer.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: fork": Right("layer.fork(plain)(matrix)", "Tensor[NdArray, D2, Float]"),

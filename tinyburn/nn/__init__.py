@@ -5,10 +5,27 @@ from typing import TYPE_CHECKING, Any
 from tinyburn.base import foreign
 
 from .activation import Gelu, Relu, Sigmoid, Tanh
+from .dropout import Dropout, DropoutConfig
+from .embedding import Embedding, EmbeddingConfig
+from .layer_norm import LayerNorm, LayerNormConfig
 from .linear import Linear, LinearConfig
 from .loss import MseLoss
 
-__all__ = ["Gelu", "Linear", "LinearConfig", "MseLoss", "Relu", "Sigmoid", "Tanh"]
+__all__ = [
+    "Dropout",
+    "DropoutConfig",
+    "Embedding",
+    "EmbeddingConfig",
+    "Gelu",
+    "LayerNorm",
+    "LayerNormConfig",
+    "Linear",
+    "LinearConfig",
+    "MseLoss",
+    "Relu",
+    "Sigmoid",
+    "Tanh",
+]
 
 if not TYPE_CHECKING:
 

@@ -1,0 +1,93 @@
+"""Normalisation of each sample by itself, over its last dim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tinyburn.backend import Backend, Device
+from tinyburn.backend.decorator import Differentiable
+from tinyburn.base.errors import ForeignCall
+from tinyburn.base.shape import D1
+from tinyburn.module import Config, Initializer, Module, Param
+from tinyburn.tensor import Tensor
+
+from .checks import check_features, check_meets, not_positive, too_small
+
+B = TypeVar("B", bound=Backend, covariant=True)
+D = TypeVar("D")
+DB = TypeVar("DB", bound=Backend)
+IB = TypeVar("IB", bound=Backend)
+
+
+@dataclass(frozen=True)
+class LayerNormConfig(Config):
+    """Over the last dim, of ``d_model`` features. ``bias=False`` leaves beta out."""
+
+    d_model: int
+    epsilon: float = 1e-5
+    bias: bool = True
+
+    def problems(self) -> list[str]:
+        """Values that no layer can have."""
+        return too_small(d_model=self.d_model) + not_positive(epsilon=self.epsilon)
+
+    def init(self, device: Device[DB]) -> LayerNorm[DB]:
+        """The layer, with gamma at 1 and beta at 0."""
+        gamma = Initializer.Ones.init((self.d_model,), device)
+        beta = Initializer.Zeros.init((self.d_model,), device) if self.bias else None
+        return LayerNorm(gamma, beta, self.epsilon)
+
+
+class LayerNorm(Module, Generic[B]):
+    """Y = (X - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance of each row of features.
+
+    Ba, Kiros and Hinton 2016, "Layer Normalization". The variance is the biased one, over ``d_model``.
+
+    As in Burn, only the last dim is normalised; PyTorch's can take several, and calls gamma weight and beta bias.
+    """
+
+    def __init__(self, gamma: Param[B, D1], beta: Param[B, D1] | None, epsilon: float = 1e-5) -> None:
+        if not isinstance(gamma, Param):
+            reason = "a layer is made by its config, which makes the parameters on a device"
+            raise ForeignCall("nn.LayerNorm", reason, hint="write nn.LayerNormConfig(d_model).init(device)")
+        (self.d_model,) = gamma.val().shape
+        self.epsilon = epsilon
+        self.gamma = gamma
+        self.beta = beta
+
+    if TYPE_CHECKING:  # the same as of every module; for a checker, what they return is on another backend
+
+        def to_device(self, device: Device[DB]) -> LayerNorm[DB]:
+            """See `Module.to_device`."""
+            ...
+
+        def fork(self, device: Device[DB]) -> LayerNorm[DB]:
+            """See `Module.fork`."""
+            ...
+
+        def valid(self: LayerNorm[Differentiable[IB]]) -> LayerNorm[IB]:
+            """See `Module.valid`."""
+            ...
+
+    def forward(self, x: Tensor[B, D]) -> Tensor[B, D]:
+        """``(…, d_model)``, kept.
+
+        Raises ShapeError for another d_model, and DeviceMismatch or DTypeMismatch for another device or dtype.
+        """
+        gamma: Tensor[Any, Any] = self.gamma.val()
+        check_features("LayerNorm", x, -1, self.d_model, "d_model")
+        check_meets("LayerNorm", x, gamma)
+        result = standardized(x, (-1,), self.epsilon) * gamma.unsqueeze(x.rank)
+        return result if self.beta is None else result + self.beta.val().unsqueeze(x.rank)
+
+
+def standardized(x: Tensor[DB, D], dims: tuple[int, ...], epsilon: float) -> Tensor[DB, D]:
+    """``(x - mean) / sqrt(variance + epsilon)``, with mean and biased variance over some dims.
+
+    It multiplies by the root's reciprocal, which is small, so that the backward pass keeps one large buffer for the
+    product and divides no large one.
+    """
+    centred = x - x.mean_dims(dims)
+    variance = (centred**2).mean_dims(dims)
+    return centred * (variance + epsilon).sqrt().recip()
