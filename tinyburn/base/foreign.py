@@ -42,6 +42,7 @@ class Habit(NamedTuple):
 _NO_CHANGE = "values never change; a new tensor has the new ones"
 _KEEPS = "sum and the like are over all dims; a dim that is reduced stays, with size 1"
 _DEVICE = "a device is an object, and nothing moves by itself"
+_BATCH_FIRST = "parameters are made on a device, and the batch is the first dim"
 _RETURNED = "backward() returns the gradients; nothing keeps them"
 
 # fmt: off
@@ -160,6 +161,11 @@ HABITS: tuple[Habit, ...] = (
     Habit("nn.GELU()",                         "nn.Gelu()"),
     Habit("nn.MSELoss()",                      "nn.MseLoss()"),
     Habit("nn.Linear(3, 2)",                   "nn.LinearConfig(3, 2).init(device)", "parameters are made on a device"),
+    Habit("nn.RNN(3, 2)",                      "nn.RnnConfig(3, 2).init(device)", _BATCH_FIRST),
+    Habit("nn.GRU(3, 2)",                      "nn.GruConfig(3, 2).init(device)", _BATCH_FIRST),
+    Habit("nn.LSTM(3, 2)",                     "nn.LstmConfig(3, 2).init(device)", _BATCH_FIRST),
+    Habit("nn.BiLstm",                         "nn.LstmConfig(3, 2, bidirectional=True).init(device)"),
+    Habit("nn.MultiheadAttention(8, 2)",       "nn.MultiHeadAttentionConfig(8, 2).init(device)", _BATCH_FIRST),
     Habit("nn.Parameter(x)",                   "Param.from_tensor(x)"),
     Habit("nn.Module",                         "Module"),
     Habit("nn.functional.relu(x)",             "activation.relu(x)"),
