@@ -101,7 +101,7 @@ class Recurrent(Module, Generic[B]):
 
     def __init__(self, layers: list[list[Gates[B]]], dropout: float) -> None:
         name = type(self).__name__
-        if not (isinstance(layers, list) and layers and isinstance(layers[0], list)):
+        if not _are_gates(layers):
             reason = "a layer is made by its config, which makes the parameters on a device"
             raise ForeignCall(f"nn.{name}", reason, hint=f"write nn.{name}Config(d_input, d_hidden).init(device)")
         self.d_input = layers[0][0].input.d_input
@@ -162,6 +162,13 @@ class Recurrent(Module, Generic[B]):
             [zeros] * shape[0] if start is None else [start[at].reshape(shape[1:]) for at in range(shape[0])]
             for start in starts
         ]
+
+
+def _are_gates(layers: object) -> bool:
+    """Whether they are layers of gates, as a config makes them."""
+    if not isinstance(layers, list) or not layers:
+        return False
+    return all(isinstance(layer, list) and layer and all(isinstance(part, Gates) for part in layer) for layer in layers)
 
 
 def _check_state(name: str, x: Tensor[Any, D3], state: Tensor[Any, D3], shape: tuple[int, int, int]) -> None:
