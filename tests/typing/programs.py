@@ -33,6 +33,12 @@ layer = nn.LinearConfig(4, 2).init(tracked)
 mse = nn.MseLoss()
 table = nn.EmbeddingConfig(5, 4).init(tracked)
 norm = nn.LayerNormConfig(4).init(tracked)
+lstm = nn.LstmConfig(4, 8).init(tracked)
+gru = nn.GruConfig(4, 8).init(tracked)
+attention = nn.MultiHeadAttentionConfig(4, 2).init(tracked)
+encoder = nn.TransformerEncoderConfig(4, 8, 2, 1).init(tracked)
+sequence = Tensor.ones((2, 3, 4), tracked)
+later = nn.generate_autoregressive_mask(2, 3, tracked)
 tokens = Tensor.from_data([[0, 3, 1], [2, 2, 4]], tracked, dtype="int64")
 loss = (x @ w).mean()
 grads = loss.backward(retain_graph=True)
@@ -333,6 +339,26 @@ WRONG = {
     "modules: dropout of labels": Wrong(
         "nn.DropoutConfig(0.1).init()(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"
     ),
+    "modules: a recurrent layer of a single sample": Wrong("lstm(x)", "arg-type", "reportArgumentType", "ShapeError"),
+    "modules: a recurrent layer on another backend": Wrong(
+        "gru(cube)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: an Lstm with one state": Wrong(
+        "lstm(sequence, gru(sequence)[1])", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "modules: attention without a mask's dims": Wrong(
+        "attention(sequence, sequence, sequence, later)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: attention with numbers for a mask": Wrong(
+        "attention(sequence, sequence, sequence, mask_attn=sequence)",
+        "arg-type",
+        "reportArgumentType",
+        "DTypeMismatch",
+    ),
+    "modules: an encoder's result": Wrong("encoder(sequence) + x", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "modules: a cache left out": Wrong(
+        "encoder.forward_autoregressive_inference(sequence, None)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
     "modules: a loss of two ranks": Wrong(
         "mse(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
     ),
@@ -462,6 +488,22 @@ RIGHT = {
     "modules: valid of an embedding": Right("table.valid().weight.val()", "Tensor[NdArray, D2, Float]"),
     "modules: a normalisation": Right("norm(table(tokens))", "Tensor[Autodiff[NdArray], D3, Float]"),
     "modules: valid of a normalisation": Right("norm.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: a recurrent layer": Right("lstm(sequence)[0]", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: its state": Right("lstm(sequence)[1].cell", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: valid of a recurrent layer": Right("gru.valid()(cube)[1]", "Tensor[NdArray, D3, Float]"),
+    "modules: attention": Right(
+        "attention(sequence, sequence, sequence, mask_attn=later).weights", "Tensor[Autodiff[NdArray], D4, Float]"
+    ),
+    "modules: a causal mask": Right("later", "Tensor[Autodiff[NdArray], D3, Bool]"),
+    "modules: an encoder": Right("encoder(sequence, mask_attn=later)", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: a decoder on plain numbers": Right(
+        "nn.TransformerDecoderConfig(4, 8, 2, 1).init(plain)(cube, cube)", "Tensor[NdArray, D3, Float]"
+    ),
+    "modules: generation": Right(
+        "encoder.forward_autoregressive_inference(sequence, encoder.new_autoregressive_cache())[0]",
+        "Tensor[Autodiff[NdArray], D3, Float]",
+    ),
+    "modules: rotary encoding": Right("nn.RotaryEncodingConfig(16, 4).init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
     "modules: dropout": Right("nn.DropoutConfig(0.1).init()(cube)", "Tensor[NdArray, D3, Float]"),
     "modules: a loss": Right("mse(layer(x), Tensor.zeros((16, 2), tracked))", "Tensor[Autodiff[NdArray], D1, Float]"),
     "modules: valid": Right("layer.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
