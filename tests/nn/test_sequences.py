@@ -27,7 +27,7 @@ from tests.golden.sequences import (
 )
 from tests.nn.test_golden import BACKENDS, assert_near, with_weights
 from tests.support import AnyTensor, UnderTest, const, gradient_of, leaf, mask, params
-from tinyburn import Autodiff, Device, Module, NdArray, Tensor, nn, optim
+from tinyburn import Autodiff, BalancedCheckpointing, Device, Module, NdArray, Tensor, nn, optim, viz
 from tinyburn.memory import measure, plan
 
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -221,3 +221,67 @@ def test_dropout_is_for_training_alone(config: Any) -> None:
 
     assert (outputs(model, x) != outputs(model, x)).any()
     assert (outputs(model.valid(), x.inner()) == outputs(model.valid(), x.inner())).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["RNN, layers 1, directions 2", "GRU, layers 1, directions 2", "LSTM, layers 2, directions 1"]
+)
+def test_the_derivative_of_a_loop_can_be_differentiated(name: str) -> None:
+    """The gradient of half the squared norm of a gradient, along a line, against a central difference in float64."""
+    device: Any = Autodiff[Autodiff[NdArray]].device(float_dtype="float64")
+    layer = CASES[name].config.init(device)  # type: ignore[attr-defined]
+    values = wave(CASES[name].inputs["x"], 0.3).astype(float)
+    towards = wave(values.shape, 1.9).astype(float)
+
+    def slope(at: float) -> tuple[float, float]:
+        inner = leaf(values + at * towards, device.inner)
+        outer = Tensor.from_inner(inner, device).require_grad()
+        first: Any = outer.grad((layer(outer)[0] ** 2).sum().backward())
+        half = (first**2).sum() * 0.5
+        return float(half.into_scalar()), float((gradient_of(inner, half.backward()) * towards).sum())
+
+    step = 1e-5
+    found, expected = slope(0.0)[1], (slope(step)[0] - slope(-step)[0]) / (2 * step)
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+def test_a_loop_that_is_kept_runs_back_twice() -> None:
+    device = Autodiff[NdArray].device(float_dtype="float64")
+    layer, x = nn.LstmConfig(3, 2).init(device), leaf(wave((2, 4, 3), 0.3), device)
+    total = layer(x)[0].sum()
+    first, second = [gradient_of(x, total.backward(retain_graph=kept)) for kept in (True, False)]
+    assert (first == second).all()
+
+
+def test_a_frozen_layer_lets_gradients_through() -> None:
+    device = Autodiff[NdArray].device(float_dtype="float64")
+    layer, x = nn.GruConfig(3, 2, num_layers=2).init(device), leaf(wave((2, 4, 3), 0.3), device)
+    wanted = gradient_of(x, layer(x)[0].sum().backward())
+    grads = layer.freeze()(x)[0].sum().backward()
+    assert (gradient_of(x, grads) == wanted).all()
+    half = layer.freeze("layers.0")
+    grads = half(x)[0].sum().backward()
+    assert [half.layers[at][0].hidden.weight.val().grad(grads) is None for at in (0, 1)] == [True, False]
+
+
+@pytest.mark.parametrize("strategy", [(), (BalancedCheckpointing,)], ids=["keeps all", "balanced"])
+def test_pictures_show_a_loop_as_one_operation(strategy: Any) -> None:
+    device: Any = Autodiff[(NdArray, *strategy)].device()
+    layer = nn.LstmConfig(3, 2).init(device)
+    loss = layer(Tensor.ones((2, 4, 3), device))[0].mean()
+    assert "lstm(t2, leaf 4, constant 2, constant 2)" in str(viz.graph(loss))
+    text = str(viz.backward_graph(loss))
+    assert "lstm keeps it for its own way back, and 384 B of its steps beside it" in text  # 6 numbers of 4 B, 2 x 2 x 4
+    assert text.startswith("Backward needs 4 saved buffers, 256 B, and 384 B of the steps inside lstm")
+    assert "its part, when the loop runs back" in text
+    assert "lstm" in str(viz.gradient_flow(loss, loss.backward(record_flow=True)))
+
+
+def test_the_log_says_what_a_loop_keeps() -> None:
+    device = Autodiff[NdArray].device()
+
+    def job(device: Device[Any], _: int) -> Any:
+        return nn.GruConfig(3, 2).init(device)(Tensor.ones((2, 4, 3), device))[0].mean().backward()
+
+    names = measure(job, device, 1).events.names
+    assert {"gru", "weight", "bias", "state", "out", "step"} <= set(names)

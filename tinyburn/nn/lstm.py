@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from tinyburn.activation import sigmoid
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
 from tinyburn.base.errors import DTypeMismatch
-from tinyburn.base.shape import D2, D3
+from tinyburn.base.shape import D3
 from tinyburn.tensor import Tensor
 
-from .recurrent import Gates, Recurrent, RecurrentConfig, States, side_by_side
+from .recurrence import AnyTensor, Back, Cell, Tensors, joined, side_by_side
+from .recurrent import Recurrent, RecurrentConfig
 
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
@@ -39,6 +40,31 @@ class LstmConfig(RecurrentConfig):
         return Lstm(self._layers(device), self.dropout)
 
 
+class LstmCell:
+    """The step of an `Lstm`, and its derivative."""
+
+    name = "lstm"
+
+    def step(self, given: AnyTensor, product: AnyTensor, states: Tensors) -> tuple[Tensors, Tensors]:
+        """See `Cell`."""
+        total, before = given + product, states[1]
+        i, f, _, o = side_by_side(sigmoid(total), 4)  # of the candidate too, which is quicker than three calls
+        g = side_by_side(total, 4)[2].tanh()
+        cell = f * before + i * g
+        bent = cell.tanh()
+        return (o * bent, cell), (i, f, g, o, before, bent)
+
+    def back(self, kept: Tensors, gradients: Tensors) -> Back:
+        """See `Cell`."""
+        i, f, g, o, before, bent = kept
+        of_hidden, of_cell = gradients
+        of_cell = of_cell + (of_hidden * o)._ask("tanh_backward", bent)
+        of_gates = [(of_cell * g, i), (of_cell * before, f), (of_hidden * bent, o)]
+        of_i, of_f, of_o = [gradient._ask("sigmoid_backward", gate) for gradient, gate in of_gates]
+        total = joined([of_i, of_f, (of_cell * i)._ask("tanh_backward", g), of_o], 1)
+        return total, total, None, (of_cell * f,)
+
+
 class Lstm(Recurrent[B]):
     """With the gates i (input), f (forget), o (output) and the candidate g, a step is ``c = f * c + i * g`` and then
     ``h = o * tanh(c)``. The gates are sigmoids, and g a tanh, of sums like that of `Rnn`.
@@ -46,6 +72,8 @@ class Lstm(Recurrent[B]):
     Hochreiter and Schmidhuber 1997, "Long Short-Term Memory"; the forget gate is of Gers et al. 2000. The parameters of
     i, f, g and o are side by side, in this order: see `Gates`.
     """
+
+    cell: ClassVar[Cell] = LstmCell()
 
     if TYPE_CHECKING:  # the same as of every module; for a checker, what they return is on another backend
 
@@ -68,9 +96,3 @@ class Lstm(Recurrent[B]):
             raise DTypeMismatch("Lstm", reason, hint="write nn.LstmState(cell, hidden)")
         outputs, hidden, cell = self._run(x, [None, None] if state is None else [state.hidden, state.cell])
         return outputs, LstmState(cell, hidden)
-
-    def _step(self, gates: Gates[Any], given: Tensor[Any, D2], states: States) -> States:
-        hidden, cell = states
-        i, f, g, o = side_by_side(given + hidden @ gates.hidden.weight.val(), 4)
-        cell = sigmoid(f) * cell + sigmoid(i) * g.tanh()
-        return sigmoid(o) * cell.tanh(), cell

@@ -21,12 +21,10 @@ from tinyburn.tensor.checks import check_tensor
 from .checks import check_features, check_meets, not_a_share, too_small
 from .dropout import Dropout
 from .linear import Linear
+from .recurrence import Cell, Tensors, run
 
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
-
-States = tuple[Tensor[Any, D2], ...]
-"""What one step hands to the next: the hidden state, ``(batch, d_hidden)``, first, and whatever else there is."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Gates(Module, Generic[B]):
         self.input = input
         self.hidden = hidden
 
-    def projected(self, x: Tensor[Any, D2], with_both: bool) -> Tensor[Any, D2]:
+    def forward(self, x: Tensor[Any, D2], with_both: bool) -> Tensor[Any, D2]:
         """The product with the inputs of all steps, and its bias; with the other bias too, where that is only added."""
         if self.input.bias is None or self.hidden.bias is None or not with_both:
             return self.input(x)
@@ -96,6 +94,8 @@ class Gates(Module, Generic[B]):
 class Recurrent(Module, Generic[B]):
     """The loop over the steps, in as many layers and directions as there are; a subclass says what a step is."""
 
+    cell: ClassVar[Cell]
+    """What a step is."""
     adds_biases: ClassVar[bool] = True
     """Whether a step only adds the bias of the hidden state, so that it can be added to all steps at once."""
 
@@ -109,14 +109,10 @@ class Recurrent(Module, Generic[B]):
         self.layers = layers
         self.dropout = Dropout(dropout)
 
-    def _step(self, gates: Gates[Any], given: Tensor[Any, D2], states: States) -> States:
-        """The states after a step; ``given`` is what `Gates.projected` made of its input."""
-        raise NotImplementedError
-
     def _run(self, x: Tensor[B, D3], starts: Sequence[Tensor[Any, D3] | None]) -> list[Tensor[Any, D3]]:
         """The outputs of the last layer, ``(batch, length, directions * d_hidden)``, and each kind of final state."""
         kinds = self._checked(x, starts)
-        finals: list[States] = []
+        finals: list[Tensors] = []
         for at, layer in enumerate(self.layers):
             outputs: list[Tensor[Any, D3]] = []
             for gates in layer:
@@ -130,20 +126,17 @@ class Recurrent(Module, Generic[B]):
         return [x, *[Tensor.stack(kind, 0) for kind in zip(*finals, strict=True)]]
 
     def _along(
-        self, gates: Gates[Any], x: Tensor[Any, D3], states: States, backwards: bool
-    ) -> tuple[Tensor[Any, D3], States]:
+        self, gates: Gates[Any], x: Tensor[Any, D3], states: Tensors, backwards: bool
+    ) -> tuple[Tensor[Any, D3], Tensors]:
         """One direction of one layer: its outputs in the order of the input, and its states after the last step."""
         batch, length, width = x.shape
         rows = x.swap_dims(0, 1).reshape((length * batch, width))
-        projected = gates.projected(rows, self.adds_biases)
-        steps = unstacked(projected.reshape((length, batch, projected.shape[1])))
-        outputs = []
-        for given in reversed(steps) if backwards else steps:
-            states = self._step(gates, given, states)
-            outputs.append(states[0])
-        if backwards:
-            outputs.reverse()
-        return Tensor.stack(outputs, 1), states
+        projected = gates(rows, self.adds_biases)
+        bias = None if self.adds_biases or gates.hidden.bias is None else gates.hidden.bias.val()
+        result = run(self.cell, length, projected, gates.hidden.weight.val(), bias, states, backwards)
+        outputs = result[: length * batch].reshape((length, batch, self.d_hidden)).swap_dims(0, 1)
+        ends = [0 if backwards else length - 1, *range(length, length + len(states) - 1)]
+        return outputs, tuple([result[at * batch : (at + 1) * batch] for at in ends])
 
     def _checked(self, x: Tensor[B, D3], starts: Sequence[Tensor[Any, D3] | None]) -> list[list[Tensor[Any, D2]]]:
         """The states to start with, a list for each kind, after all checks. Zeros where none is given."""
@@ -178,24 +171,3 @@ def _check_state(name: str, x: Tensor[Any, D3], state: Tensor[Any, D3], shape: t
         reason = f"the state has shape {state.shape}, and must have {shape}"
         hint = "its dims are layer and direction, batch, d_hidden"
         raise ShapeError(name, reason, given={"input": x.shape, "state": state.shape}, hint=hint)
-
-
-def unstacked(x: Tensor[Any, D3]) -> list[Tensor[Any, D2]]:
-    """Each entry of the first dim by itself.
-
-    It cuts in halves, and these again: the gradient of a part is as large as what it was cut from, so this takes
-    ``log2(n)`` times the memory of the whole to write, and not ``n`` times.
-    """
-    length, *rest = x.shape
-    if length == 1:
-        return [x.reshape((rest[0], rest[1]))]
-    middle = length // 2
-    return unstacked(x[:middle]) + unstacked(x[middle:])
-
-
-def side_by_side(x: Tensor[Any, D2], count: int) -> list[Tensor[Any, D2]]:
-    """The gates of a step: the last dim in parts of one size."""
-    rows, columns = x.primitive.shape
-    size = columns // count
-    whole = slice(0, rows, 1)
-    return [x._ask("slice", (whole, slice(at * size, (at + 1) * size, 1))) for at in range(count)]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
-from tinyburn.base.shape import D2, D3
+from tinyburn.base.shape import D3
 from tinyburn.tensor import Tensor
 
-from .recurrent import Gates, Recurrent, RecurrentConfig, States
+from .recurrence import AnyTensor, Back, Cell, Tensors
+from .recurrent import Recurrent, RecurrentConfig
 
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
@@ -26,11 +27,29 @@ class RnnConfig(RecurrentConfig):
         return Rnn(self._layers(device), self.dropout)
 
 
+class RnnCell:
+    """The step of an `Rnn`, and its derivative."""
+
+    name = "rnn"
+
+    def step(self, given: AnyTensor, product: AnyTensor, states: Tensors) -> tuple[Tensors, Tensors]:
+        """See `Cell`."""
+        hidden = (given + product).tanh()
+        return (hidden,), (hidden,)
+
+    def back(self, kept: Tensors, gradients: Tensors) -> Back:
+        """See `Cell`."""
+        total = gradients[0]._ask("tanh_backward", kept[0])
+        return total, total, None, ()
+
+
 class Rnn(Recurrent[B]):
     """At each step ``h = tanh(x W_i + b_i + h W_h + b_h)``, from the state h of the step before.
 
     Elman 1990, "Finding Structure in Time".
     """
+
+    cell: ClassVar[Cell] = RnnCell()
 
     if TYPE_CHECKING:  # the same as of every module; for a checker, what they return is on another backend
 
@@ -57,7 +76,3 @@ class Rnn(Recurrent[B]):
         """
         outputs, hidden = self._run(x, [state])
         return outputs, hidden
-
-    def _step(self, gates: Gates[Any], given: Tensor[Any, D2], states: States) -> States:
-        (hidden,) = states
-        return ((given + hidden @ gates.hidden.weight.val()).tanh(),)

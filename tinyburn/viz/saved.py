@@ -64,6 +64,8 @@ def reason_of(graph: Graph, saved: Saved) -> str:
     item = graph.items[saved.operation]
     if item.node.op == CHECKPOINT:
         return "an input of the segment, which will run again"
+    if item.node.op not in OPERATIONS:
+        return f"{item.op} keeps it for its own way back, and {own_bytes(item.node)} B of its steps beside it"
     kept = graph.numbers[saved.item.node]
     again = dict.fromkeys(graph.items[wanted].label for _, wanted in saved.needs if wanted != kept)
     if again:
@@ -73,6 +75,11 @@ def reason_of(graph: Graph, saved: Saved) -> str:
         return f"{item.op} keeps it: its slope is {slope}"
     operands = dict.fromkeys(graph.items[operand].label for operand, _ in saved.needs)
     return f"{item.op} keeps it for the gradient of {' and '.join(operands)}"
+
+
+def own_bytes(node: Node) -> int:
+    """What a node with a derivative of its own keeps of what no other node stands for."""
+    return max(getattr(rule, "inside", 0) for _, rule, _, _ in node.rules)
 
 
 def mark_of(item: Item) -> Mark:
@@ -103,7 +110,7 @@ def _sources(graph: Graph) -> list[tuple[int, ...]]:
     """For each item what is kept if a rule asks for it: itself, or what it would be computed from again."""
     sources: list[tuple[int, ...]] = []
     for number, item in enumerate(graph.items):
-        if item.is_operation and item.node.op != CHECKPOINT and graph.recomputes(item.node.op):
+        if item.is_operation and item.node.op in OPERATIONS and graph.recomputes(item.node.op):
             below = [source for parent in item.parents for source in sources[parent]]
             sources.append(tuple(dict.fromkeys(below)))
         else:
@@ -117,6 +124,9 @@ def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
         inputs = takewhile(lambda argument: isinstance(argument, Node), node.arguments)  # then comes their number
         yield from ((node.arguments[0], value) for value in inputs)
         return
+    if node.op not in OPERATIONS:  # a loop: all but the first input, and its result
+        yield from ((node.arguments[0], value) for value in (*node.parents[1:], node))
+        return
     parameters = OPERATIONS[node.op].taking(len(node.arguments)).parameters
     values = {**dict(zip(parameters, node.arguments, strict=False)), "out": node}
     rules = dict(_rules(node.op, len(node.arguments)))
@@ -128,7 +138,8 @@ def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
 def tracked_operands(node: Node) -> list[tuple[int, Node]]:
     """Each operand that a gradient goes to, after its position among the arguments."""
     count = len(node.arguments)
-    positions = range(count) if node.op == CHECKPOINT else [index for index, _ in _rules(node.op, count)]
+    has_rules = node.op in OPERATIONS  # a segment and a loop have their own
+    positions = [index for index, _ in _rules(node.op, count)] if has_rules else range(count)
     operands = [(index, node.arguments[index]) for index in positions]
     return [(index, each) for index, each in operands if isinstance(each, Node) and not each.is_constant]
 

@@ -166,6 +166,8 @@ def gradient_line(node: Node, at: int, label: Callable[[Node], str]) -> str:
     """The gradient of the operand at one position among a node's arguments; ``label`` gives the name of a value."""
     if node.op == CHECKPOINT:
         return "its part, when the segment runs again"
+    if node.op not in OPERATIONS:
+        return "its part, when the loop runs back"
     found, shape = _gradient(node, at, label), node.arguments[at].shape
     ending = next((words for op, words in _MOVES.items() if op in found.moves and "g" in found.factors), "")
     line = f"{found.text}, {ending}" if ending else found.text
