@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tinyburn.activation import sigmoid
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
+from tinyburn.backend.interface import Array
 from tinyburn.base.shape import D3
 from tinyburn.tensor import Tensor
 
-from .recurrence import AnyTensor, Back, Cell, Tensors, joined, side_by_side
+from .recurrence import Arrays, Back, Cell, Ops, Tensors, joined, side_by_side
 from .recurrent import Gates, Recurrent, RecurrentConfig
 
 B = TypeVar("B", bound=Backend, covariant=True)
@@ -41,24 +42,26 @@ class GruCell:
 
     name = "gru"
 
-    def step(self, given: AnyTensor, product: AnyTensor, states: Tensors) -> tuple[Tensors, Tensors]:
+    def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """See `Cell`."""
         (before,) = states
-        reset, update, _ = side_by_side(sigmoid(given + product), 3)  # of the new state too: quicker than two calls
-        last = side_by_side(product, 3)[2]
-        new = (side_by_side(given, 3)[2] + reset * last).tanh()
-        return (new + update * (before - new),), (reset, update, new, last, before)
+        both = ops.sigmoid(ops.add(given, product))  # of the new state too: quicker than two calls
+        reset, update, _ = side_by_side(ops, both, 3)
+        last = side_by_side(ops, product, 3)[2]
+        new = ops.tanh(ops.add(side_by_side(ops, given, 3)[2], ops.mul(reset, last)))
+        hidden = ops.add(new, ops.mul(update, ops.sub(before, new)))
+        return (hidden,), (reset, update, new, last, before)
 
-    def back(self, kept: Tensors, gradients: Tensors) -> Back:
+    def back(self, ops: Ops, kept: Arrays, gradients: Arrays) -> Back:
         """See `Cell`."""
         reset, update, new, last, before = kept
         (of_hidden,) = gradients
-        direct = of_hidden * update
-        of_new = (of_hidden - direct)._ask("tanh_backward", new)
-        of_reset = (of_new * last)._ask("sigmoid_backward", reset)
-        of_update = (of_hidden * (before - new))._ask("sigmoid_backward", update)
-        of_product = joined([of_reset, of_update, of_new * reset], 1)
-        return joined([of_reset, of_update, of_new], 1), of_product, direct, ()
+        direct = ops.mul(of_hidden, update)
+        of_new = ops.tanh_backward(ops.sub(of_hidden, direct), new)
+        of_reset = ops.sigmoid_backward(ops.mul(of_new, last), reset)
+        of_update = ops.sigmoid_backward(ops.mul(of_hidden, ops.sub(before, new)), update)
+        of_product = joined(ops, [of_reset, of_update, ops.mul(of_new, reset)], 1)
+        return joined(ops, [of_reset, of_update, of_new], 1), of_product, direct, ()
 
 
 class Gru(Recurrent[B]):
@@ -109,7 +112,8 @@ class Gru(Recurrent[B]):
         outputs = []
         for at in range(x.shape[1] - 1, -1, -1) if backwards else range(x.shape[1]):
             step = given[:, at].squeeze(1)
-            reset, update = side_by_side(sigmoid(step[:, : 2 * size] + hidden @ weight[:, : 2 * size]), 2)
+            both = sigmoid(step[:, : 2 * size] + hidden @ weight[:, : 2 * size])
+            reset, update = both[:, :size], both[:, size:]
             new = (step[:, 2 * size :] + (reset * hidden) @ weight[:, 2 * size :]).tanh()
             hidden = new + update * (hidden - new)
             outputs.append(hidden)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from tinyburn.activation import sigmoid
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
+from tinyburn.backend.interface import Array
 from tinyburn.base.errors import DTypeMismatch
 from tinyburn.base.shape import D3
 from tinyburn.tensor import Tensor
 
-from .recurrence import AnyTensor, Back, Cell, Tensors, joined, side_by_side
+from .recurrence import Arrays, Back, Cell, Ops, joined, side_by_side
 from .recurrent import Recurrent, RecurrentConfig
 
 B = TypeVar("B", bound=Backend, covariant=True)
@@ -45,24 +45,26 @@ class LstmCell:
 
     name = "lstm"
 
-    def step(self, given: AnyTensor, product: AnyTensor, states: Tensors) -> tuple[Tensors, Tensors]:
+    def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """See `Cell`."""
-        total, before = given + product, states[1]
-        i, f, _, o = side_by_side(sigmoid(total), 4)  # of the candidate too, which is quicker than three calls
-        g = side_by_side(total, 4)[2].tanh()
-        cell = f * before + i * g
-        bent = cell.tanh()
-        return (o * bent, cell), (i, f, g, o, before, bent)
+        total, before = ops.add(given, product), states[1]
+        i, f, _, o = side_by_side(ops, ops.sigmoid(total), 4)  # of the candidate too, which is quicker than three calls
+        g = ops.tanh(side_by_side(ops, total, 4)[2])
+        cell = ops.add(ops.mul(f, before), ops.mul(i, g))
+        bent = ops.tanh(cell)
+        return (ops.mul(o, bent), cell), (i, f, g, o, before, bent)
 
-    def back(self, kept: Tensors, gradients: Tensors) -> Back:
+    def back(self, ops: Ops, kept: Arrays, gradients: Arrays) -> Back:
         """See `Cell`."""
         i, f, g, o, before, bent = kept
         of_hidden, of_cell = gradients
-        of_cell = of_cell + (of_hidden * o)._ask("tanh_backward", bent)
-        of_gates = [(of_cell * g, i), (of_cell * before, f), (of_hidden * bent, o)]
-        of_i, of_f, of_o = [gradient._ask("sigmoid_backward", gate) for gradient, gate in of_gates]
-        total = joined([of_i, of_f, (of_cell * i)._ask("tanh_backward", g), of_o], 1)
-        return total, total, None, (of_cell * f,)
+        of_cell = ops.add(of_cell, ops.tanh_backward(ops.mul(of_hidden, o), bent))
+        of_i = ops.sigmoid_backward(ops.mul(of_cell, g), i)
+        of_f = ops.sigmoid_backward(ops.mul(of_cell, before), f)
+        of_g = ops.tanh_backward(ops.mul(of_cell, i), g)
+        of_o = ops.sigmoid_backward(ops.mul(of_hidden, bent), o)
+        total = joined(ops, [of_i, of_f, of_g, of_o], 1)
+        return total, total, None, (ops.mul(of_cell, f),)
 
 
 class Lstm(Recurrent[B]):

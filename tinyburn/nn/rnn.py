@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
+from tinyburn.backend.interface import Array
 from tinyburn.base.shape import D3
 from tinyburn.tensor import Tensor
 
-from .recurrence import AnyTensor, Back, Cell, Tensors
+from .recurrence import Arrays, Back, Cell, Ops
 from .recurrent import Recurrent, RecurrentConfig
 
 B = TypeVar("B", bound=Backend, covariant=True)
@@ -32,14 +33,14 @@ class RnnCell:
 
     name = "rnn"
 
-    def step(self, given: AnyTensor, product: AnyTensor, states: Tensors) -> tuple[Tensors, Tensors]:
+    def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """See `Cell`."""
-        hidden = (given + product).tanh()
+        hidden = ops.tanh(ops.add(given, product))
         return (hidden,), (hidden,)
 
-    def back(self, kept: Tensors, gradients: Tensors) -> Back:
+    def back(self, ops: Ops, kept: Arrays, gradients: Arrays) -> Back:
         """See `Cell`."""
-        total = gradients[0]._ask("tanh_backward", kept[0])
+        total = ops.tanh_backward(gradients[0], kept[0])
         return total, total, None, ()
 
 
