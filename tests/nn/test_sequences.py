@@ -171,7 +171,7 @@ def test_masks_say_true_for_what_is_hidden() -> None:
 
 
 @pytest.mark.parametrize("base", params(BACKENDS))
-def test_a_query_that_may_use_no_key_gets_zeros_and_no_nan(base: UnderTest) -> None:
+def test_case_59_a_query_that_may_use_no_key_gets_zeros_and_no_nan(base: UnderTest) -> None:
     device = base.device(DTYPE)
     layer = nn.MultiHeadAttentionConfig(WIDTH, 2, dropout=0.0).init(device)
     x = leaf(wave((2, LENGTH, WIDTH), 0.3), device)

@@ -74,7 +74,7 @@ def run(
     if tracked:
         saved = (*[x.primitive for x in inputs[1:]], out, *kept)
         names = ("weight", *["bias"] * loop.has_bias, *["state"] * loop.states, "out", *["step"] * len(kept))
-        inside = sum(given._new(x).payload_bytes for x in kept)
+        inside = length * sum(given._new(x).payload_bytes for x in kept[: len(kept) // length])
         rules: Any = [
             (at, LoopRule(loop, at, names if at == tracked[-1] else (), inside), 0, at == tracked[0]) for at in tracked
         ]
