@@ -92,7 +92,7 @@ CHANGES = (
     Change("module/param.py", "values.to_device(device), ParamId(), self.is_frozen", "values.to_device(device), ParamId(), False", "tests/module"),
     Change("module/param.py", "tensor.inner(), ParamId(), self.is_frozen", "tensor.inner(), self.id, self.is_frozen", "tests/module"),
     Change("module/initializer.py", "math.sqrt(3 /", "math.sqrt(6 /", "tests/module"),
-    Change("nn/loss.py", 'if reduction == "mean" else', 'if reduction != "mean" else', "tests/module"),
+    Change("nn/loss/checks.py", 'if reduction == "sum" else', 'if reduction != "sum" else', "tests/nn"),
     # memory
     Change("memory/batch.py", "while over - fits > 1:", "while over - fits > 2:", "tests/memory/test_batch.py"),
     Change("memory/allocators.py", "if self._is_free(chunk.after):", "if False:", "tests/memory/test_cupys_pool.py"),

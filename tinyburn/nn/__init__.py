@@ -4,27 +4,126 @@ from typing import TYPE_CHECKING, Any
 
 from tinyburn.base import foreign
 
-from .activation import Gelu, Relu, Sigmoid, Tanh
+from .activation import Gelu, HardSwish, LogSigmoid, Mish, Relu, Selu, Sigmoid, Silu, Softsign, Tanh, Tanhshrink
+from .activation_along_dim import Glu, LogSoftmax, Softmax
+from .activation_with_parameters import PRelu, PReluConfig, SwiGlu, SwiGluConfig
+from .activation_with_settings import (
+    Celu,
+    CeluConfig,
+    Elu,
+    EluConfig,
+    HardShrink,
+    HardShrinkConfig,
+    HardSigmoid,
+    HardSigmoidConfig,
+    LeakyRelu,
+    LeakyReluConfig,
+    Shrink,
+    ShrinkConfig,
+    Softplus,
+    SoftplusConfig,
+    SoftShrink,
+    SoftShrinkConfig,
+    ThresholdedRelu,
+    ThresholdedReluConfig,
+)
+from .batch_norm import BatchNorm, BatchNormConfig
 from .dropout import Dropout, DropoutConfig
 from .embedding import Embedding, EmbeddingConfig
-from .layer_norm import LayerNorm, LayerNormConfig
+from .group_norm import GroupNorm, GroupNormConfig, InstanceNorm, InstanceNormConfig
+from .layer_norm import LayerNorm, LayerNormConfig, RmsNorm, RmsNormConfig
 from .linear import Linear, LinearConfig
-from .loss import MseLoss
+from .loss import (
+    BinaryCrossEntropyLoss,
+    BinaryCrossEntropyLossConfig,
+    CosineEmbeddingLoss,
+    CosineEmbeddingLossConfig,
+    CrossEntropyLoss,
+    CrossEntropyLossConfig,
+    HuberLoss,
+    HuberLossConfig,
+    KLDivLoss,
+    KLDivLossConfig,
+    L1Loss,
+    MseLoss,
+    PoissonNllLoss,
+    PoissonNllLossConfig,
+    SmoothL1Loss,
+    SmoothL1LossConfig,
+)
+from .sequential import Flatten, Sequential
 
 __all__ = [
+    "BatchNorm",
+    "BatchNormConfig",
+    "BinaryCrossEntropyLoss",
+    "BinaryCrossEntropyLossConfig",
+    "Celu",
+    "CeluConfig",
+    "CosineEmbeddingLoss",
+    "CosineEmbeddingLossConfig",
+    "CrossEntropyLoss",
+    "CrossEntropyLossConfig",
     "Dropout",
     "DropoutConfig",
+    "Elu",
+    "EluConfig",
     "Embedding",
     "EmbeddingConfig",
+    "Flatten",
     "Gelu",
+    "Glu",
+    "GroupNorm",
+    "GroupNormConfig",
+    "HardShrink",
+    "HardShrinkConfig",
+    "HardSigmoid",
+    "HardSigmoidConfig",
+    "HardSwish",
+    "HuberLoss",
+    "HuberLossConfig",
+    "InstanceNorm",
+    "InstanceNormConfig",
+    "KLDivLoss",
+    "KLDivLossConfig",
+    "L1Loss",
     "LayerNorm",
     "LayerNormConfig",
+    "LeakyRelu",
+    "LeakyReluConfig",
     "Linear",
     "LinearConfig",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
     "MseLoss",
+    "PRelu",
+    "PReluConfig",
+    "PoissonNllLoss",
+    "PoissonNllLossConfig",
     "Relu",
+    "RmsNorm",
+    "RmsNormConfig",
+    "Selu",
+    "Sequential",
+    "Shrink",
+    "ShrinkConfig",
     "Sigmoid",
+    "Silu",
+    "SmoothL1Loss",
+    "SmoothL1LossConfig",
+    "SoftShrink",
+    "SoftShrinkConfig",
+    "Softmax",
+    "Softplus",
+    "SoftplusConfig",
+    "Softsign",
+    "SwiGlu",
+    "SwiGluConfig",
     "Tanh",
+    "Tanhshrink",
+    "ThresholdedRelu",
+    "ThresholdedReluConfig",
 ]
 
 if not TYPE_CHECKING:
