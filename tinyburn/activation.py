@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tinyburn.base.errors import ShapeError
 from tinyburn.base.shape import D1, normalize_dim
@@ -164,7 +164,7 @@ def thresholded_relu(x: Tensor[B, D], alpha: float = 1.0) -> Tensor[B, D]:
 
 
 def prelu(x: Tensor[B, D], alpha: Tensor[B, D1]) -> Tensor[B, D]:
-    """``x`` above 0, else ``alpha * x``, with one alpha, or one for each entry of dim 1 (He et al. 2015).
+    """``alpha * x`` below 0, else ``x``, with one alpha, or one for each entry of dim 1 (He et al. 2015).
 
     Raises ShapeError for another number of alphas.
     """
@@ -174,9 +174,8 @@ def prelu(x: Tensor[B, D], alpha: Tensor[B, D1]) -> Tensor[B, D]:
     if alpha.rank != 1 or count not in (1, channels):
         reason = f"there must be one alpha, or one for each of the {channels} entries of dim 1"
         raise ShapeError("prelu", reason, given={"input": x.shape, "alpha": alpha.shape})
-    slopes: Tensor[B, Any] = alpha.reshape((1, count, *(1,) * (x.rank - 2)) if x.rank > 1 else (count,))
-    below: Tensor[B, D] = x.clamp_max(0.0) * slopes
-    return relu(x) + below
+    slopes: Tensor[B, D] = alpha.reshape((1, count, *(1,) * (x.rank - 2)) if x.rank > 1 else (count,))
+    return x.mask_where(x < 0.0, x * slopes)
 
 
 def glu(x: Tensor[B, D], dim: int) -> Tensor[B, D]:

@@ -71,6 +71,9 @@ class BatchNorm(Module, Generic[B]):
     too, but its running variance is the unbiased one, n / (n - 1) times as large; it calls gamma weight and beta bias.
     """
 
+    running_mean: Tensor[B, D1]
+    running_var: Tensor[B, D1]
+
     def __init__(
         self,
         gamma: Param[B, D1],

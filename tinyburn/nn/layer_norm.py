@@ -48,7 +48,7 @@ class LayerNorm(Module, Generic[B]):
     As in Burn, only the last dim is normalised; PyTorch's can take several, and calls gamma weight and beta bias.
     """
 
-    def __init__(self, gamma: Param[B, D1], beta: Param[B, D1] | None, epsilon: float = 1e-5) -> None:
+    def __init__(self, gamma: Param[B, D1], beta: Param[B, D1] | None = None, epsilon: float = 1e-5) -> None:
         if not isinstance(gamma, Param):
             reason = "a layer is made by its config, which makes the parameters on a device"
             raise ForeignCall("nn.LayerNorm", reason, hint="write nn.LayerNormConfig(d_model).init(device)")
