@@ -81,7 +81,7 @@ def test_in_half_precision(name: str) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_step_trains_it_and_a_pickle_computes_the_same(name: str) -> None:
-    device = tracked()
+    device: Any = tracked()
     layer, x = made(name, device)
     stepped: Module = optim.SgdConfig().init().step(0.1, layer, weighted(layer(const(x, device))).backward())
     for (path, before), (_, after) in zip(layer.named_params(), stepped.named_params(), strict=True):

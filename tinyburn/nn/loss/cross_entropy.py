@@ -108,47 +108,49 @@ class CrossEntropyLoss(Module, Generic[B]):
         pad_tokens with labels that are probabilities.
         """
         check_reduction("CrossEntropyLoss", reduction)
-        losses, counts = self._weighed(prediction, labels)
+        logs, counts = self._weighed(prediction, labels)
         if reduction == "sum":
-            return losses.sum()
-        return losses.mean() if counts is None else losses.sum() / counts.sum()
+            return -logs.sum()
+        return -(logs.mean() if counts is None else logs.sum() / counts.sum())
 
     def forward_no_reduction(
         self, prediction: Tensor[B, D2], labels: Tensor[B, D1, Int] | Tensor[B, D2]
     ) -> Tensor[B, D1]:
         """The weighted loss of each sample, ``(batch,)``; 0 where a label does not count."""
-        return self._weighed(prediction, labels)[0]
+        losses: Tensor[B, D1] = -self._weighed(prediction, labels)[0].flatten()
+        return losses
 
     def _weighed(self, prediction: Any, labels: Any) -> tuple[AnyTensor, AnyTensor | None]:
-        """The loss of each sample, and how much each counts in the mean; None if all count the same."""
+        """The weighted logarithm of each sample's right class, and how much each sample counts in the mean; None if all
+        count the same. Both are ``(batch, 1)``."""
         self._check(prediction, labels)
         if labels.primitive.dtype.kind == "f":
             return self._of_shares(prediction, labels), None
         padding = self._padding(labels)
         classes = labels if padding is None else labels.mask_fill(padding, 0)
         self._check_classes(classes, prediction.shape[1])
-        losses = self._of_classes(prediction, classes)
-        counts = None if self.weights is None else self.weights.select(0, classes)
+        logs = self._of_classes(prediction, classes.unsqueeze_dim(1))
+        counts = None if self.weights is None else self.weights.select(0, classes).unsqueeze_dim(1)
         if padding is None:
-            return losses, counts
-        counts = losses.detach().ones_like() if counts is None else counts
-        return losses.mask_fill(padding, 0.0), counts.mask_fill(padding, 0.0)
+            return logs, counts
+        mask = padding.unsqueeze_dim(1)
+        counts = logs.detach().ones_like() if counts is None else counts
+        return logs.mask_fill(mask, 0.0), counts.mask_fill(mask, 0.0)
 
-    def _of_classes(self, prediction: AnyTensor, classes: Tensor[Any, D1, Int]) -> AnyTensor:
-        """``-log(p)`` of the right class; of smoothed labels, a share of it and the rest evenly of all classes."""
+    def _of_classes(self, prediction: AnyTensor, classes: Tensor[Any, D2, Int]) -> AnyTensor:
+        """That of the label; if labels are smoothed, a share of it, and the rest evenly of all classes."""
         logs = self._weighted(self._logs(prediction))
-        right: AnyTensor = -logs._ask("gather", 1, classes.unsqueeze_dim(1)).flatten()
+        right: AnyTensor = logs._ask("gather", 1, classes)
         if not self.smoothing:
             return right
-        spread: AnyTensor = -logs.mean_dim(1).flatten()
-        return right * (1 - self.smoothing) + spread * self.smoothing
+        return right * (1 - self.smoothing) + logs.mean_dim(1) * self.smoothing
 
     def _of_shares(self, prediction: AnyTensor, shares: AnyTensor) -> AnyTensor:
-        """The mean of ``-log(p)`` by the labels' probabilities. A share of 0 takes nothing, even of an infinite one."""
+        """The mean by the labels' probabilities. A share of 0 takes nothing, even of a logarithm that is infinite."""
         if self.smoothing:
             shares = shares * (1 - self.smoothing) + self.smoothing / shares.shape[1]
         logs = self._weighted(self._logs(prediction))
-        return -shares._ask("multiply_no_nan", logs).sum_dim(1).flatten()
+        return shares._ask("multiply_no_nan", logs).sum_dim(1)
 
     def _logs(self, prediction: AnyTensor) -> AnyTensor:
         """The logarithm of each class's probability, which is at least that of the smallest normal number."""
