@@ -84,6 +84,11 @@ def test_activations_at_their_corners(function: Any, at: list[float], expected: 
     np.testing.assert_allclose(slope(function, at), expected, rtol=1e-6)
 
 
+def test_var_of_a_constant_is_flat_and_of_one_element_unknown(base_tracked: Device[Any]) -> None:
+    assert one(lambda x: x.var(0), [0.1, 0.1, 0.1], base_tracked) == [0.0, 0.0, 0.0]
+    assert np.isnan(one(lambda x: x.var(0), [0.1], base_tracked)).all()
+
+
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (1,)])
 def test_norm_at_zero_has_slope_zero(shape: tuple[int, ...], base_tracked: Device[Any]) -> None:
     assert_close(grads_of(lambda x: x.norm(), np.zeros(shape), device=base_tracked)[0], np.zeros(shape))
