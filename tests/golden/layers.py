@@ -32,12 +32,48 @@ def both(size: int) -> dict[str, tuple[int, ...]]:
     return {"gamma": (size,), "beta": (size,)}
 
 
+ACTIVATIONS = (
+    "leaky_relu",
+    "celu",
+    "elu",
+    "elu(0.5)",
+    "selu",
+    "gelu_approximate",
+    "hard_sigmoid",
+    "hard_swish",
+    "log_sigmoid",
+    "mish",
+    "softplus(2)",
+    "softsign",
+    "tanhshrink",
+    "hard_shrink",
+    "soft_shrink",
+    "thresholded_relu",
+    "glu(-1)",
+    "glu(1)",
+    "softmax(1)",
+    "log_softmax(0)",
+    "softmin(1)",
+)
+
 CASES = {
     "layer_norm": Case((3, 5), both(5)),
     "layer_norm of rank 3": Case((2, 3, 5), both(5)),
     "layer_norm without beta": Case((2, 5), {"gamma": (5,)}),
     "layer_norm of small numbers": Case((2, 5), both(5)),
     "embedding": Case((2, 3), {"weight": (4, 3)}),
+    "rms_norm": Case((2, 3, 5), {"gamma": (5,)}),
+    "batch_norm": Case((6, 3), both(3)),
+    "batch_norm of images": Case((4, 3, 2, 2), both(3)),
+    "group_norm": Case((2, 6, 3), both(6)),
+    "group_norm of images": Case((2, 4, 2, 3), both(4)),
+    "group_norm without affine": Case((2, 4, 3), {}),
+    "instance_norm": Case((2, 3, 4), both(3)),
+    "instance_norm of images": Case((2, 3, 2, 3), both(3)),
+    "prelu": Case((3, 4), {"alpha": (1,)}),
+    "prelu by channel": Case((2, 3, 4), {"alpha": (3,)}),
+    "swiglu": Case((3, 4), {"linear_inner.weight": (4, 2), "linear_outer.weight": (4, 2)}),
+    **{name: Case((3, 4), {}) for name in ACTIVATIONS},
 }
 
 
@@ -71,6 +107,52 @@ def pytorchs() -> dict[str, Any]:
     return {
         **dict.fromkeys([name for name in CASES if name.startswith("layer_norm")], layer_norm),
         "embedding": lambda x, weight: functional.embedding(torch.as_tensor(x), weight),
+        "rms_norm": lambda x, gamma: functional.rms_norm(x, (5,), gamma, 1e-5),
+        **dict.fromkeys(
+            ("batch_norm", "batch_norm of images"),
+            lambda x, gamma, beta: functional.batch_norm(x, None, None, gamma, beta, training=True),
+        ),
+        "group_norm": lambda x, gamma, beta: functional.group_norm(x, 3, gamma, beta),
+        "group_norm of images": lambda x, gamma, beta: functional.group_norm(x, 2, gamma, beta),
+        "group_norm without affine": lambda x: functional.group_norm(x, 2),
+        **dict.fromkeys(
+            ("instance_norm", "instance_norm of images"),
+            lambda x, gamma, beta: functional.instance_norm(x, weight=gamma, bias=beta),
+        ),
+        **dict.fromkeys(("prelu", "prelu by channel"), lambda x, alpha: functional.prelu(x, alpha)),
+        "swiglu": lambda x, **weights: (
+            functional.silu(x @ weights["linear_inner.weight"]) * (x @ weights["linear_outer.weight"])
+        ),
+        **_activations(functional),
+    }
+
+
+def _activations(functional: Any) -> dict[str, Any]:
+    named = {
+        "elu": "elu",
+        "celu": "celu",
+        "selu": "selu",
+        "leaky_relu": "leaky_relu",
+        "hard_swish": "hardswish",
+        "log_sigmoid": "logsigmoid",
+        "mish": "mish",
+        "softsign": "softsign",
+        "tanhshrink": "tanhshrink",
+        "hard_shrink": "hardshrink",
+        "soft_shrink": "softshrink",
+    }
+    return {
+        **{ours: getattr(functional, theirs) for ours, theirs in named.items()},
+        "elu(0.5)": lambda x: functional.elu(x, 0.5),
+        "gelu_approximate": lambda x: functional.gelu(x, approximate="tanh"),
+        "hard_sigmoid": functional.hardsigmoid,
+        "softplus(2)": lambda x: functional.softplus(x, 2.0),
+        "thresholded_relu": lambda x: functional.threshold(x, 1.0, 0.0),
+        "glu(-1)": functional.glu,
+        "glu(1)": lambda x: functional.glu(x, 1),
+        "softmax(1)": lambda x: x.softmax(1),
+        "log_softmax(0)": lambda x: x.log_softmax(0),
+        "softmin(1)": lambda x: functional.softmin(x, 1),
     }
 
 

@@ -16,6 +16,7 @@ from tinyburn import (
     NdArray,
     autodiff,
     nn,
+    viz,
 )
 
 
@@ -91,6 +92,13 @@ def test_never_and_always(prob: float, expected: list[float]) -> None:
     y = nn.DropoutConfig(prob).init()(x)
     assert y.to_numpy().tolist() == expected
     assert gradient_of(x, (y * 1.0).sum().backward()).tolist() == [float(prob == 0.0)] * 2
+
+
+def test_a_picture_shows_the_product() -> None:
+    device = tracked()
+    x = leaf([[1.0, 2.0]], device)
+    text = str(viz.graph(nn.DropoutConfig(0.5).init()(x).sum(), x=x))
+    assert "x * constant 1 * 2" in text
 
 
 def test_bad_input() -> None:

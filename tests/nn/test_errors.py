@@ -27,6 +27,13 @@ CONFIGS: dict[str, Callable[[], Config]] = {
     "epsilon is nan": lambda: nn.LayerNormConfig(4, epsilon=float("nan")),
     "n_embedding is 0": lambda: nn.EmbeddingConfig(0, 4),
     "d_model is -1": lambda: nn.EmbeddingConfig(3, -1),
+    "d_model is -3": lambda: nn.RmsNormConfig(-3),
+    "num_channels is 0": lambda: nn.InstanceNormConfig(0),
+    "5 channels do not make 2 groups of equal size": lambda: nn.GroupNormConfig(2, 5),
+    "num_groups is 0": lambda: nn.GroupNormConfig(0, 5),
+    "num_features is 0": lambda: nn.BatchNormConfig(0),
+    "momentum is 1.5": lambda: nn.BatchNormConfig(3, momentum=1.5),
+    "epsilon is -1.0": lambda: nn.BatchNormConfig(3, epsilon=-1.0),
     "d_model is 2.5": lambda: nn.EmbeddingConfig(3, 2.5),  # type: ignore[arg-type]
 }
 
@@ -58,6 +65,22 @@ INPUTS: dict[str, tuple[Callable[[], Any], type[TinyburnError]]] = {
         lambda: nn.LayerNormConfig(2).init(plain())(np.ones((1, 2))),  # type: ignore[type-var]
         DTypeMismatch,
     ),
+    "the last dim is 1, and the layer fixes it at d_model = 3": (
+        lambda: nn.RmsNormConfig(3).init(plain())(const([[1.0]], plain())),
+        ShapeError,
+    ),
+    "dim 1 is 3, and the layer fixes it at num_channels = 4": (
+        lambda: nn.GroupNormConfig(2, 4).init(plain())(const(np.ones((2, 3, 5)), plain())),
+        ShapeError,
+    ),
+    "the input has rank 1, and must have rank 2 to 6": (
+        lambda: nn.InstanceNormConfig(3).init(plain())(const(np.ones(3), plain())),
+        ShapeError,
+    ),
+    "GroupNorm takes a float tensor": (
+        lambda: nn.GroupNormConfig(1, 2, affine=False).init(plain())(ints([[1, 2]], plain())),
+        DTypeMismatch,
+    ),
     "Embedding takes an int tensor": (
         lambda: nn.EmbeddingConfig(3, 2).init(plain())(const([[1.0]], plain())),
         DTypeMismatch,
@@ -77,7 +100,16 @@ def test_an_input_that_does_not_fit(reason: str) -> None:
         call()
 
 
-@pytest.mark.parametrize(("layer", "args"), [(nn.LayerNorm, (4, None)), (nn.Embedding, (4,))])
+@pytest.mark.parametrize(
+    ("layer", "args"),
+    [
+        (nn.LayerNorm, (4,)),
+        (nn.RmsNorm, (4,)),
+        (nn.Embedding, (4,)),
+        (nn.PRelu, (1,)),
+        (nn.BatchNorm, (4, None, None, None)),
+    ],
+)
 def test_a_layer_made_without_its_config(layer: Any, args: Any) -> None:
     with pytest.raises(ForeignCall, match="made by its config"):
         layer(*args)
@@ -86,4 +118,6 @@ def test_a_layer_made_without_its_config(layer: Any, args: Any) -> None:
 def test_an_empty_batch() -> None:
     device = NdArray.device()
     assert nn.LayerNormConfig(4).init(device)(const(np.zeros((0, 4)), device)).shape == (0, 4)
+    assert nn.RmsNormConfig(4).init(device)(const(np.zeros((0, 4)), device)).shape == (0, 4)
+    assert nn.GroupNormConfig(2, 4).init(device)(const(np.zeros((0, 4, 3)), device)).shape == (0, 4, 3)
     assert nn.EmbeddingConfig(3, 2).init(device)(ints(np.zeros((0, 5)), device)).shape == (0, 5, 2)

@@ -39,6 +39,9 @@ attention = nn.MultiHeadAttentionConfig(4, 2).init(tracked)
 encoder = nn.TransformerEncoderConfig(4, 8, 2, 1).init(tracked)
 sequence = Tensor.ones((2, 3, 4), tracked)
 later = nn.generate_autoregressive_mask(2, 3, tracked)
+cross_entropy = nn.CrossEntropyLossConfig().init(tracked)
+scores = Tensor.ones((4, 3), tracked)
+classes = Tensor.arange(0, 4, tracked) % 3
 tokens = Tensor.from_data([[0, 3, 1], [2, 2, 4]], tracked, dtype="int64")
 loss = (x @ w).mean()
 grads = loss.backward(retain_graph=True)
@@ -359,6 +362,27 @@ WRONG = {
     "modules: a cache left out": Wrong(
         "encoder.forward_autoregressive_inference(sequence, None)", "arg-type", "reportArgumentType", "ShapeError"
     ),
+    "modules: labels of another rank": Wrong(
+        "cross_entropy(scores, classes.unsqueeze())", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: a loss of a cube": Wrong(
+        "cross_entropy(scores.unsqueeze(), classes)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: labels on another backend": Wrong(
+        "cross_entropy(scores, labels)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: a distance of two ranks": Wrong(
+        "nn.HuberLossConfig(1.0).init()(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
+    ),
+    "modules: labels as a prediction": Wrong(
+        "nn.L1Loss()(labels, labels)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "modules: a batch normalisation after valid()": Wrong(
+        "nn.BatchNormConfig(4).init(tracked).valid()(x)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: a function among layers": Wrong(
+        "nn.Sequential(layer, activation.relu)", "arg-type", "reportArgumentType", "ConfigError"
+    ),
     "modules: a loss of two ranks": Wrong(
         "mse(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
     ),
@@ -505,6 +529,32 @@ RIGHT = {
     ),
     "modules: rotary encoding": Right("nn.RotaryEncodingConfig(16, 4).init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
     "modules: dropout": Right("nn.DropoutConfig(0.1).init()(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: a batch normalisation": Right(
+        "nn.BatchNormConfig(4).init(tracked).valid()(matrix)", "Tensor[NdArray, D2, Float]"
+    ),
+    "modules: running statistics": Right(
+        "nn.BatchNormConfig(4).init(plain).running_mean", "Tensor[NdArray, D1, Float]"
+    ),
+    "modules: a group normalisation": Right(
+        "nn.GroupNormConfig(2, 4).init(plain)(matrix)", "Tensor[NdArray, D2, Float]"
+    ),
+    "modules: slopes that are learnt": Right("nn.PReluConfig().init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: a gated layer": Right("nn.SwiGluConfig(4, 2).init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: flattened": Right("nn.Flatten()(cube)", "Tensor[NdArray, D2, Float]"),
+    "modules: layers in a row": Right("nn.Sequential(layer, nn.Relu())(x)", "Tensor[Autodiff[NdArray], Any, Float]"),
+    "modules: cross entropy of classes": Right(
+        "cross_entropy(scores, classes)", "Tensor[Autodiff[NdArray], D1, Float]"
+    ),
+    "modules: cross entropy of shares": Right(
+        "cross_entropy(scores, activation.softmax(scores, 1))", "Tensor[Autodiff[NdArray], D1, Float]"
+    ),
+    "modules: cross entropy of each": Right(
+        "nn.CrossEntropyLossConfig().init(plain).forward_no_reduction(matrix, Tensor.arange(0, 16, plain) % 4)",
+        "Tensor[NdArray, D1, Float]",
+    ),
+    "modules: a loss of each element": Right(
+        "nn.HuberLossConfig(1.0).init().forward_no_reduction(cube, cube)", "Tensor[NdArray, D3, Float]"
+    ),
     "modules: a loss": Right("mse(layer(x), Tensor.zeros((16, 2), tracked))", "Tensor[Autodiff[NdArray], D1, Float]"),
     "modules: valid": Right("layer.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: fork": Right("layer.fork(plain)(matrix)", "Tensor[NdArray, D2, Float]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,8 +23,13 @@ def not_positive(**numbers: float) -> list[str]:
     return [
         f"{name} is {number}, and must be a finite number above 0"
         for name, number in numbers.items()
-        if not 0 < number < float("inf")
+        if not 0 < number < math.inf
     ]
+
+
+def not_finite(**numbers: float) -> list[str]:
+    """A reason for each of some numbers that is infinite or NaN, for `Config.problems`."""
+    return [f"{name} is {number}, and must be finite" for name, number in numbers.items() if not math.isfinite(number)]
 
 
 def not_a_share(**numbers: float) -> list[str]:
