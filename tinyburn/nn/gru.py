@@ -37,10 +37,10 @@ class GruConfig(RecurrentConfig):
         return Gru(self._layers(device), self.dropout, self.reset_after)
 
 
-class GruCell:
+class GruCell(Cell):
     """The step of a `Gru` with ``reset_after``, and its derivative."""
 
-    name = "gru"
+    name: ClassVar[str] = "gru"
 
     def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """See `Cell`."""

@@ -40,10 +40,10 @@ class LstmConfig(RecurrentConfig):
         return Lstm(self._layers(device), self.dropout)
 
 
-class LstmCell:
+class LstmCell(Cell):
     """The step of an `Lstm`, and its derivative."""
 
-    name = "lstm"
+    name: ClassVar[str] = "lstm"
 
     def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """See `Cell`."""

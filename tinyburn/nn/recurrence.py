@@ -12,7 +12,7 @@ be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from tinyburn.autodiff.nodes import GraphArray, attach_node, nodes_of
 from tinyburn.backend.interface import Array, Backend
@@ -28,20 +28,23 @@ Back: TypeAlias = tuple[Array, Array, Array | None, Arrays]
 (None if it acts through that alone), and of the other states."""
 
 
-class Cell(Protocol):
+class Cell:
     """What one step computes, by the operations of a backend. All are ``(batch, …)``; the first state is the hidden
     one."""
 
-    name: str
+    name: ClassVar[str]
     """That of the node."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """The next states, and what `back` needs. ``given`` is of the input, ``product`` of the hidden state."""
-        ...
+        raise NotImplementedError
 
     def back(self, ops: Ops, kept: Arrays, gradients: Arrays) -> Back:
         """The gradients of what `step` was given, from those of the states after it."""
-        ...
+        raise NotImplementedError
 
 
 def run(

@@ -28,10 +28,10 @@ class RnnConfig(RecurrentConfig):
         return Rnn(self._layers(device), self.dropout)
 
 
-class RnnCell:
+class RnnCell(Cell):
     """The step of an `Rnn`, and its derivative."""
 
-    name = "rnn"
+    name: ClassVar[str] = "rnn"
 
     def step(self, ops: Ops, given: Array, product: Array, states: Arrays) -> tuple[Arrays, Arrays]:
         """See `Cell`."""
