@@ -27,6 +27,7 @@ import import_time
 import large_ops
 import peak_bytes
 import planning
+import sequences
 import small_ops
 import steps
 import torch
@@ -45,6 +46,7 @@ torch.set_num_threads(1)
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "training_step": training_step.run,
     "steps": steps.run,
+    "sequences": sequences.run,
     "peak_bytes": peak_bytes.run,
     "small_ops": small_ops.run,
     "large_ops": large_ops.run,

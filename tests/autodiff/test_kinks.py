@@ -18,7 +18,7 @@ from tests.support import (
     params_with_dtype,
     second_grads_of,
 )
-from tinyburn import Autodiff, Device, activation
+from tinyburn import Autodiff, Device, activation, nn
 
 Slope = Callable[[Callable[[AnyTensor], AnyTensor], Any], Any]
 
@@ -62,6 +62,31 @@ def test_a_tie_of_two_operands_is_shared(name: str, slope: Slope, base_tracked: 
     for gradient in grads_of(lambda x, y: getattr(x, name)(y), [1.0], [1.0], device=base_tracked):
         assert gradient.tolist() == [0.5]
     assert slope(lambda x: getattr(x, name)(1.0), [1.0]) == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "expected"),
+    [
+        (activation.leaky_relu, [0.0], [1.0]),
+        (lambda x: activation.prelu(x, x.detach()[0:1].full_like(0.25)), [0.0], [1.0]),
+        (lambda x: activation.elu(x, 0.5), [0.0], [0.5]),
+        (lambda x: activation.celu(x, 0.5), [0.0], [1.0]),
+        (activation.hard_sigmoid, [-2.5, 2.5], [0.2, 0.2]),
+        (activation.hard_swish, [-4.0, 4.0], [0.0, 1.0]),
+        (activation.soft_shrink, [-0.5, 0.5], [0.0, 0.0]),
+        (activation.hard_shrink, [-0.5, 0.5], [0.0, 0.0]),
+        (lambda x: activation.shrink(x, 0.5, 0.25), [-0.5, 0.0, 0.5], [0.0, 0.0, 0.0]),
+        (activation.thresholded_relu, [1.0], [0.0]),
+        (lambda x: nn.L1Loss().forward_no_reduction(x, x.detach()), [2.0], [0.0]),
+    ],
+)
+def test_activations_at_their_corners(function: Any, at: list[float], expected: list[float], slope: Slope) -> None:
+    np.testing.assert_allclose(slope(function, at), expected, rtol=1e-6)
+
+
+def test_var_of_a_constant_is_flat_and_of_one_element_unknown(base_tracked: Device[Any]) -> None:
+    assert one(lambda x: x.var(0), [0.1, 0.1, 0.1], base_tracked) == [0.0, 0.0, 0.0]
+    assert np.isnan(one(lambda x: x.var(0), [0.1], base_tracked)).all()
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (1,)])

@@ -31,6 +31,18 @@ labels = Tensor.arange(0, 4, plain)
 truths = vector > 0.0
 layer = nn.LinearConfig(4, 2).init(tracked)
 mse = nn.MseLoss()
+table = nn.EmbeddingConfig(5, 4).init(tracked)
+norm = nn.LayerNormConfig(4).init(tracked)
+lstm = nn.LstmConfig(4, 8).init(tracked)
+gru = nn.GruConfig(4, 8).init(tracked)
+attention = nn.MultiHeadAttentionConfig(4, 2).init(tracked)
+encoder = nn.TransformerEncoderConfig(4, 8, 2, 1).init(tracked)
+sequence = Tensor.ones((2, 3, 4), tracked)
+later = nn.generate_autoregressive_mask(2, 3, tracked)
+cross_entropy = nn.CrossEntropyLossConfig().init(tracked)
+scores = Tensor.ones((4, 3), tracked)
+classes = Tensor.arange(0, 4, tracked) % 3
+tokens = Tensor.from_data([[0, 3, 1], [2, 2, 4]], tracked, dtype="int64")
 loss = (x @ w).mean()
 grads = loss.backward(retain_graph=True)
 
@@ -322,6 +334,59 @@ WRONG = {
     "modules: a model as a function of another": Wrong(
         "next(map(model, [matrix]))", "arg-type", "reportArgumentType", "BackendMismatch"
     ),
+    "modules: an embedding of numbers": Wrong("table(x)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "modules: an embedding on another backend": Wrong(
+        "table(labels)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: an embedding of a row": Wrong("table(tokens.flatten())", "arg-type", "reportArgumentType", "ShapeError"),
+    "modules: an embedding's rank": Wrong("table(tokens) + x", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "modules: a normalisation on another backend": Wrong(
+        "norm(matrix)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: dropout of labels": Wrong(
+        "nn.DropoutConfig(0.1).init()(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "modules: a recurrent layer of a single sample": Wrong("lstm(x)", "arg-type", "reportArgumentType", "ShapeError"),
+    "modules: a recurrent layer on another backend": Wrong(
+        "gru(cube)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: an Lstm with one state": Wrong(
+        "lstm(sequence, gru(sequence)[1])", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "modules: attention without a mask's dims": Wrong(
+        "attention(sequence, sequence, sequence, later)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: attention with numbers for a mask": Wrong(
+        "attention(sequence, sequence, sequence, mask_attn=sequence)",
+        "arg-type",
+        "reportArgumentType",
+        "DTypeMismatch",
+    ),
+    "modules: an encoder's result": Wrong("encoder(sequence) + x", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "modules: a cache left out": Wrong(
+        "encoder.forward_autoregressive_inference(sequence, None)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: labels of another rank": Wrong(
+        "cross_entropy(scores, classes.unsqueeze())", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: a loss of a cube": Wrong(
+        "cross_entropy(scores.unsqueeze(), classes)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "modules: labels on another backend": Wrong(
+        "cross_entropy(scores, labels)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: a distance of two ranks": Wrong(
+        "nn.HuberLossConfig(1.0).init()(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
+    ),
+    "modules: labels as a prediction": Wrong(
+        "nn.L1Loss()(labels, labels)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "modules: a batch normalisation after valid()": Wrong(
+        "nn.BatchNormConfig(4).init(tracked).valid()(x)", "arg-type", "reportArgumentType", "BackendMismatch"
+    ),
+    "modules: a function among layers": Wrong(
+        "nn.Sequential(layer, activation.relu)", "arg-type", "reportArgumentType", "ConfigError"
+    ),
     "modules: a loss of two ranks": Wrong(
         "mse(x, Tensor.ones((4,), tracked))", "misc", "reportArgumentType", "ShapeError"
     ),
@@ -463,6 +528,53 @@ RIGHT = {
     "modules: an activation": Right("nn.Gelu()(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: a layer as a function": Right("autodiff.checkpoint(layer, x)", "Tensor[Any, Any, Any]"),
     "modules: a model as a function": Right("next(map(model, [x]))", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "modules: an embedding": Right("table(tokens)", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: valid of an embedding": Right("table.valid().weight.val()", "Tensor[NdArray, D2, Float]"),
+    "modules: a normalisation": Right("norm(table(tokens))", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: valid of a normalisation": Right("norm.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
+    "modules: a recurrent layer": Right("lstm(sequence)[0]", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: its state": Right("lstm(sequence)[1].cell", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: valid of a recurrent layer": Right("gru.valid()(cube)[1]", "Tensor[NdArray, D3, Float]"),
+    "modules: attention": Right(
+        "attention(sequence, sequence, sequence, mask_attn=later).weights", "Tensor[Autodiff[NdArray], D4, Float]"
+    ),
+    "modules: a causal mask": Right("later", "Tensor[Autodiff[NdArray], D3, Bool]"),
+    "modules: an encoder": Right("encoder(sequence, mask_attn=later)", "Tensor[Autodiff[NdArray], D3, Float]"),
+    "modules: a decoder on plain numbers": Right(
+        "nn.TransformerDecoderConfig(4, 8, 2, 1).init(plain)(cube, cube)", "Tensor[NdArray, D3, Float]"
+    ),
+    "modules: generation": Right(
+        "encoder.forward_autoregressive_inference(sequence, encoder.new_autoregressive_cache())[0]",
+        "Tensor[Autodiff[NdArray], D3, Float]",
+    ),
+    "modules: rotary encoding": Right("nn.RotaryEncodingConfig(16, 4).init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: dropout": Right("nn.DropoutConfig(0.1).init()(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: a batch normalisation": Right(
+        "nn.BatchNormConfig(4).init(tracked).valid()(matrix)", "Tensor[NdArray, D2, Float]"
+    ),
+    "modules: running statistics": Right(
+        "nn.BatchNormConfig(4).init(plain).running_mean", "Tensor[NdArray, D1, Float]"
+    ),
+    "modules: a group normalisation": Right(
+        "nn.GroupNormConfig(2, 4).init(plain)(matrix)", "Tensor[NdArray, D2, Float]"
+    ),
+    "modules: slopes that are learnt": Right("nn.PReluConfig().init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: a gated layer": Right("nn.SwiGluConfig(4, 2).init(plain)(cube)", "Tensor[NdArray, D3, Float]"),
+    "modules: flattened": Right("nn.Flatten()(cube)", "Tensor[NdArray, D2, Float]"),
+    "modules: layers in a row": Right("nn.Sequential(layer, nn.Relu())(x)", "Tensor[Autodiff[NdArray], Any, Float]"),
+    "modules: cross entropy of classes": Right(
+        "cross_entropy(scores, classes)", "Tensor[Autodiff[NdArray], D1, Float]"
+    ),
+    "modules: cross entropy of shares": Right(
+        "cross_entropy(scores, activation.softmax(scores, 1))", "Tensor[Autodiff[NdArray], D1, Float]"
+    ),
+    "modules: cross entropy of each": Right(
+        "nn.CrossEntropyLossConfig().init(plain).forward_no_reduction(matrix, Tensor.arange(0, 16, plain) % 4)",
+        "Tensor[NdArray, D1, Float]",
+    ),
+    "modules: a loss of each element": Right(
+        "nn.HuberLossConfig(1.0).init().forward_no_reduction(cube, cube)", "Tensor[NdArray, D3, Float]"
+    ),
     "modules: a loss": Right("mse(layer(x), Tensor.zeros((16, 2), tracked))", "Tensor[Autodiff[NdArray], D1, Float]"),
     "modules: valid": Right("layer.valid()(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: fork": Right("layer.fork(plain)(matrix)", "Tensor[NdArray, D2, Float]"),

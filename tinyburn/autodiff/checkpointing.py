@@ -9,6 +9,7 @@ one segment's activations are alive at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, cast
 
 from tinyburn.backend.interface import Array
@@ -43,6 +44,14 @@ class BalancedCheckpointing:
 
 CHECKPOINT = "checkpoint"
 """The name of a segment's node. Its arguments are the inputs, their number, and what else the function reached."""
+
+
+_running_again: ContextVar[bool] = ContextVar("tinyburn_running_again", default=False)
+
+
+def is_running_again() -> bool:
+    """Whether a segment runs for the second time. What a forward counts or averages has been counted by the first."""
+    return _running_again.get()
 
 
 def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTensor:
@@ -120,9 +129,11 @@ class Segment:
         state = self.device.random_state()
         self.device.set_random_state(self.random_state)
         self.gradients.clear()
+        again = _running_again.set(True)
         try:
             output = self.run()
         finally:
+            _running_again.reset(again)
             self.device.set_random_state(state)
         if not output.primitive.is_tracked or output.shape != g.shape:
             raise _changed()

@@ -83,7 +83,7 @@ class OwnRule(Rule):
     def __init__(self, declared: Operation, at: int, derivative: Derivative) -> None:
         super().__init__(declared, at, derivative)
         self._where = f"the rule of {declared.name} for {declared.parameters[at]}"
-        self.operation = ""
+        self.operation, self.makes_new = "", False
 
     def gradient(self, g: AnyTensor, saved: Sequence[Any], parent: Any, is_spare: bool) -> AnyTensor:
         """As of any rule. Raises BackendMismatch, DTypeMismatch or ShapeError for what cannot be the gradient."""

@@ -239,10 +239,21 @@ def _times_others(g: AnyTensor, a: AnyTensor) -> AnyTensor:
     return multiply_no_nan(both, halves.flip((1,))).reshape(a.shape)
 
 
+def _from_mean(a: AnyTensor, dim: int) -> AnyTensor:
+    """``a - mean``, by way of the first entry, as in the forward: so a constant is exactly at its mean."""
+    shifted = a - a.narrow(dim, 0, 1)
+    return shifted - shifted.mean_dim(dim)
+
+
+def _var(g: AnyTensor, a: AnyTensor, dim: int, correction: int) -> AnyTensor:
+    """``2 * (a - mean) / (n - correction)``; NaN where that divides by 0, as the variance is."""
+    count = a.shape[dim] - correction
+    return scaled_mul(g, _from_mean(a, dim), 2 / count if count > 0 else math.nan)
+
+
 def _std(g: AnyTensor, a: AnyTensor, out: AnyTensor, dim: int, correction: int) -> AnyTensor:
     """``(a - mean) / std / (n - correction)``, and 0 where std is 0."""
-    shifted = a - a.narrow(dim, 0, 1)  # as in the forward, so that a constant is exactly at its mean
-    centred = shifted - shifted.mean_dim(dim)
+    centred = _from_mean(a, dim)
     return multiply_no_nan(g, centred / out.mask_fill(out == 0, 1.0) / float(a.shape[dim] - correction))
 
 
@@ -366,6 +377,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "max_dims":        (_extreme,),
     "min_dims":        (_extreme,),
     "prod_dim":        (_factors,),
+    "var":             (_var,),
     "std":             (_std,),
     "norm":            (_norm,),
     # movement

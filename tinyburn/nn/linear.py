@@ -14,6 +14,8 @@ from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands, check_tensor
 
+from .checks import too_small
+
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
 IB = TypeVar("IB", bound=Backend)
@@ -34,8 +36,7 @@ class LinearConfig(Config):
 
     def problems(self) -> list[str]:
         """Sizes that no layer can have."""
-        sizes = {"d_input": self.d_input, "d_output": self.d_output}
-        return [f"{name} is {size}, and must be 1 or more" for name, size in sizes.items() if size < 1]
+        return too_small(d_input=self.d_input, d_output=self.d_output)
 
     def init(self, device: Device[DB]) -> Linear[DB]:
         """The layer, with its parameters on the device."""

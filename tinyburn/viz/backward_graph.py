@@ -25,7 +25,7 @@ from .graph import absent_note, card_of
 from .layout import Edge, Point
 from .model import Graph, Name, read_graph
 from .picture import Picture
-from .saved import Saved, gradients_of, mark_of, reason_of, saved_by_operation
+from .saved import Saved, gradients_of, mark_of, own_bytes, reason_of, saved_by_operation
 from .svg import polyline, text
 
 _ROWS = 40
@@ -78,7 +78,7 @@ def _picture(view: _View) -> Picture:
 
 def _title(view: _View) -> str:
     unique = view.unique
-    buffers = f"{count(len(unique), 'saved buffer')}, {amount(_bytes(unique))}"
+    buffers = f"{count(len(unique), 'saved buffer')}, {amount(_bytes(unique))}{_inside(view)}"
     operations = view.model.operations
     used_up = [number for number in operations if view.model.items[number].node.edges is None]
     if used_up and len(used_up) < len(operations):
@@ -89,6 +89,14 @@ def _title(view: _View) -> str:
     if not unique:
         return "Backward needs no saved buffer: no slope depends on a value"
     return f"Backward needs {buffers}{_keepers_of_nothing(view)}"
+
+
+def _inside(view: _View) -> str:
+    """What loops keep of their steps, which is no value of the graph."""
+    items = [view.model.items[number] for number in view.model.operations]
+    inside = {item.op: own_bytes(item.node) for item in items if own_bytes(item.node)}
+    total = sum(own_bytes(item.node) for item in items)
+    return f", and {amount(total)} of the steps inside {listed(list(inside))}" if inside else ""
 
 
 def _keepers_of_nothing(view: _View) -> str:

@@ -41,6 +41,8 @@ def formula(op: str, arguments: Sequence[str]) -> str:
     if op == "add_scaled":
         a, b, scale = arguments
         return f"{a} + {b} * {scale}"
+    if op == "scaled_mul":
+        return " * ".join(arguments)
     if op == "neg":
         return f"-{arguments[0]}"
     if op == "mask_where":

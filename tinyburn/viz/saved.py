@@ -17,7 +17,7 @@ from tinyburn.backend import Category
 from tinyburn.backend.operations import OPERATIONS
 
 from .model import Graph, Item
-from .slopes import gradient_line, slope_line
+from .slopes import gradient_line, has_loop, slope_line
 from .svg import MARKS, Mark
 
 
@@ -62,6 +62,8 @@ def reason_of(graph: Graph, saved: Saved) -> str:
     item = graph.items[saved.operation]
     if item.node.op == CHECKPOINT:
         return "an input of the segment, which will run again"
+    if has_loop(item.node):
+        return f"{item.op} keeps it for its own way back, and {own_bytes(item.node)} B of its steps beside it"
     kept = graph.numbers[saved.item.node]
     again = dict.fromkeys(graph.items[wanted].label for _, wanted in saved.needs if wanted != kept)
     if again:
@@ -71,6 +73,11 @@ def reason_of(graph: Graph, saved: Saved) -> str:
         return f"{item.op} keeps it: its slope is {slope}"
     operands = dict.fromkeys(graph.items[operand].label for operand, _ in saved.needs)
     return f"{item.op} keeps it for the gradient of {' and '.join(operands)}"
+
+
+def own_bytes(node: Node) -> int:
+    """What a loop keeps of its steps, which no other node stands for."""
+    return max([getattr(rule, "inside", 0) for _, rule, _, _ in node.rules], default=0)
 
 
 def mark_of(item: Item) -> Mark:
@@ -114,6 +121,9 @@ def _asked_for(node: Node) -> Iterator[tuple[Node, Node]]:
     if node.op == CHECKPOINT:
         inputs = takewhile(lambda argument: isinstance(argument, Node), node.arguments)  # then comes their number
         yield from ((node.arguments[0], value) for value in inputs)
+        return
+    if has_loop(node):
+        yield from ((node.arguments[0], value) for value in (*node.parents[1:], node))  # all but the first input
         return
     rules = {at: rule for at, rule, _, _ in node.rules}
     for index, operand in tracked_operands(node):

@@ -161,10 +161,17 @@ def _choice(op: str, parts: list[Any]) -> str:
     return f"{both if joint == ' and not' else first.text}{joint} {where.text}, else {second.text}"
 
 
+def has_loop(node: Node) -> bool:
+    """Whether a node stands for a loop, which runs back as a whole."""
+    return any(hasattr(rule, "inside") for _, rule, _, _ in node.rules)
+
+
 def gradient_line(node: Node, at: int, label: Callable[[Node], str]) -> str:
     """The gradient of the operand at one position among a node's arguments; ``label`` gives the name of a value."""
     if node.op == CHECKPOINT:
         return "its part, when the segment runs again"
+    if has_loop(node):
+        return "its part, when the loop runs back"
     found, shape = _gradient(node, at, label), node.arguments[at].shape
     ending = next((words for op, words in _MOVES.items() if op in found.moves and "g" in found.factors), "")
     line = f"{found.text}, {ending}" if ending else found.text
