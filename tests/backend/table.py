@@ -360,6 +360,7 @@ def _movement_rows() -> list[Row]:
         Row("slice", (X, part), lambda a, parts: a[parts]),
         Row("slice", (X, nothing), lambda a, parts: a[parts], "nothing"),
         Row("slice_assign", (X, part, np.ones((2, 2, 2))), _assigned),
+        *_window_rows(),
         Row("gather", (X, 0, repeated), lambda a, d, i: a[_along(d, i)]),
         Row("gather", (X, 2, repeated[:, :2, :3]), lambda a, d, i: a[_along(d, i)], "smaller"),
         Row("scatter", (X, 0, repeated, Y[:1]), lambda a, d, i, b: _added(a, _along(d, i), b), "repeated"),
@@ -369,6 +370,42 @@ def _movement_rows() -> list[Row]:
         Row("select_assign", (X, 0, far, np.ones((3, 3, 4))), lambda a, d, i, b: _added(a, i, b), "repeated"),
         Row("select_assign", (X, 1, rows_of, np.ones((2, 4, 4))), lambda a, d, i, b: _added(a, (slice(None), i), b)),
     ]
+
+
+def _windows(a: Values, dim: int, size: int, step: int, dilation: int) -> Values:
+    """By their definition, one element after another."""
+    count = max((a.shape[dim] - (size - 1) * dilation - 1) // step + 1, 0)
+    elements = [np.take(a, [i * step + j * dilation for i in range(count)], dim) for j in range(size)]
+    return np.stack(elements, -1)
+
+
+def _windows_added(a: Values, dim: int, length: int, step: int, dilation: int) -> Values:
+    out = np.zeros((*a.shape[:dim], length, *a.shape[dim + 1 : -1]))
+    for window in range(a.shape[dim]):
+        for at in range(a.shape[-1]):
+            np.moveaxis(out, dim, 0)[window * step + at * dilation] += np.take(a[..., at], window, dim)
+    return out
+
+
+def _window_rows() -> list[Row]:
+    line, cube = _rng.uniform(-2, 2, 9), _rng.uniform(-2, 2, (2, 7, 3))
+    rows = []
+    for note, a, dim, size, step, dilation in (
+        ("", cube, 1, 3, 1, 1),
+        ("apart", cube, 1, 2, 3, 1),
+        ("dilated", cube, 1, 3, 2, 2),
+        ("one", line, 0, 1, 1, 1),
+        ("whole", line, 0, 9, 2, 1),
+        ("every-second", line, 0, 1, 2, 5),
+        ("none", line, 0, 5, 1, 3),
+        ("last-dim", cube, 2, 2, 1, 1),
+        ("empty", EMPTY, 1, 2, 1, 1),
+        ("int", INTS, 1, 2, 1, 1),
+    ):
+        rows.append(Row("unfold", (a, dim, size, step, dilation), _windows, note))
+        windows = _windows(a, dim, size, step, dilation)
+        rows.append(Row("add_windows", (windows, dim, a.shape[dim], step, dilation), _windows_added, note))
+    return rows
 
 
 def _cat_rows() -> list[Row]:

@@ -296,6 +296,10 @@ def _chosen(g: AnyTensor, mask: AnyTensor) -> AnyTensor:
     return _zeros(g.shape, g).mask_where(mask, g)
 
 
+def _windows(g: AnyTensor, a_shape: Shape, dim: int, step: int, dilation: int) -> AnyTensor:
+    return g._ask("unfold", dim, a_shape[-1], step, dilation)
+
+
 def _unpermute(g: AnyTensor, axes: tuple[int, ...]) -> AnyTensor:
     return g.permute(*sorted(range(len(axes)), key=axes.__getitem__))
 
@@ -379,6 +383,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "flip":            (lambda g, dims: g.flip(dims),),
     "cat":             (lambda g, which, places: g[places[which]],),
     "slice":           (lambda g, a_shape, parts: _zeros(a_shape, g).slice_assign(parts, g),),
+    "unfold":          (lambda g, a_shape, dim, step, dilation: g._ask("add_windows", dim, a_shape[dim], step, dilation),),
+    "add_windows":     (_windows,),
     "slice_assign":    (_without,                                     lambda g, parts: g[parts]),
     "gather":          (lambda g, a_shape, dim, indices: _zeros(a_shape, g).scatter(dim, indices, g), None),
     "scatter":         (lambda g: g, None,                            lambda g, dim, indices: g.gather(dim, indices)),

@@ -20,7 +20,15 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType, to_dtype
-from tinyburn.base.shape import Shape, broadcast_shape, part_shape, permuted, reduced_count, reduced_shape
+from tinyburn.base.shape import (
+    Shape,
+    broadcast_shape,
+    part_shape,
+    permuted,
+    reduced_count,
+    reduced_shape,
+    window_count,
+)
 
 from .device import Device
 from .operations import OPERATIONS, broadcast, composed, required
@@ -86,6 +94,16 @@ def like_indices(a: Any, dim: int, indices: Any) -> Shape:
 def picked(a: Any, dim: int, indices: Any) -> Shape:
     """A whole entry of one dim for each index."""
     return (*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :])
+
+
+def windowed(a: Any, dim: int, size: int, step: int, dilation: int) -> Shape:
+    """A dim has its windows, and a new last dim the elements of each."""
+    return (*a.shape[:dim], window_count(a.shape[dim], size, step, dilation), *a.shape[dim + 1 :], size)
+
+
+def without_windows(a: Any, dim: int, length: int, *_: Any) -> Shape:
+    """A dim has its elements again, and the last dim is gone."""
+    return (*a.shape[:dim], length, *a.shape[dim + 1 : -1])
 
 
 def single(*_: Any) -> Shape:
@@ -271,6 +289,7 @@ class Backend:
     expand          = required("a, shape",           "dims of size 1 read again and again", as_asked, view="always")
     flip            = required("a, dims",            "some dims read from their end", like_first, view="always")
     slice           = required("a, parts",           "a forward slice of each dim", part, view="always")
+    unfold          = required("a, dim, size, step, dilation", "windows of one dim", windowed, view="always")
     slice_assign    = required("a, parts, b",        "``a`` with one part replaced", like_first)
     cat             = required("places, *part",      "parts side by side, each at its place", joined)
     gather          = required("a, dim, indices",    "an entry for each index", like_indices, cheap=False)
@@ -488,6 +507,22 @@ class Backend:
         """``a * sigmoid(b)``, but 0 where ``a`` is 0."""
         return cls.multiply_no_nan(a, cls.sigmoid(b))
 
+    # Windows
+
+    @classmethod
+    @composed(without_windows, fused=True)
+    def add_windows(cls, a: Array, dim: int, length: int, step: int, dilation: int) -> Array:
+        """Windows added up in a dim of a length, each element where `unfold` reads it; 0 where none is."""
+        shape = without_windows(a, dim, length)
+        nothing = cls.slice(a, tuple([slice(0, 0, 1)] * len(a.shape)))
+        zero = cls.reshape(cls.sum_dims(nothing, every_dim(a)), (1,) * len(shape))
+        out = cls.expand(zero, shape)
+        for at in range(a.shape[-1]):
+            places = window_places(shape, dim, a.shape[dim], at * dilation, step)
+            element = cls.reshape(_part(cls, a, len(shape), at, at + 1), part_shape(places))
+            out = cls.slice_assign(out, places, cls.add(cls.slice(out, places), element))
+        return out
+
     # What losses, layers and optimizers are made of
 
     @classmethod
@@ -552,6 +587,12 @@ def _scale(cls: type[Backend], a: Array, dims: Dims) -> Array:
     largest = cls.maximum(cls.max_dims(a, dims), cls.neg(cls.min_dims(a, dims)))
     largest = cls.mask_where(largest, cls.is_inf(largest), 1.0)
     return cls.mask_where(largest, cls.equal(largest, 0.0), 1.0)
+
+
+def window_places(shape: Shape, dim: int, count: int, first: int, step: int) -> Parts:
+    """Where one element of each of ``count`` windows lies along a dim; ``first`` is its place in the first of them."""
+    whole = [slice(0, size, 1) for size in shape]
+    return (*whole[:dim], slice(first, first + count * step, step), *whole[dim + 1 :])
 
 
 def every_dim(a: Array) -> tuple[int, ...]:

@@ -112,6 +112,27 @@ KERNELS: dict[str, CudaKernel] = {
         """,
         _PLACES,
     ),
+    # Each thread owns one element of the result, and adds up what the windows that it lies in have for it.
+    "add_windows": CudaKernel(
+        "raw T a, int32 dim, int64 step, int64 dilation",
+        "raw T y",
+        """
+        ptrdiff_t at[a.ndim], total_rank = a.ndim - 1;
+        find_indices(i, y.shape(), total_rank, -1, at);
+        ptrdiff_t place = at[dim];
+        T total = T(0);
+        for (ptrdiff_t k = 0; k < a.shape()[total_rank] && k * dilation <= place; ++k) {
+            ptrdiff_t window = (place - k * dilation) / step;
+            if (window < a.shape()[dim] && window * step == place - k * dilation) {
+                at[dim] = window;
+                at[total_rank] = k;
+                total += a[at];
+            }
+        }
+        y[i] = total;
+        """,
+        _PLACES,
+    ),
     # Two threads that add to one number would disturb each other, and atomics add in another order in each run, so
     # that the last bits differ. Here each thread owns a part of the result: one line along `dim`, from `first` to
     # before `last`. It reads all indices of its line, and adds, in their order, what falls into its part. Neighbours
