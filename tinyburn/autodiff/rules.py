@@ -24,6 +24,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from tinyburn.activation import sigmoid
+from tinyburn.backend.convolution import ConvOptions
 from tinyburn.backend.interface import Array, Backend
 from tinyburn.backend.operations import NUMBERS, OPERATIONS, Operation
 from tinyburn.base.shape import Shape, reduced_count
@@ -304,6 +305,17 @@ def _unpermute(g: AnyTensor, axes: tuple[int, ...]) -> AnyTensor:
     return g.permute(*sorted(range(len(axes)), key=axes.__getitem__))
 
 
+# A convolution is linear in both operands: its derivatives are of its own family (see `tinyburn.backend.convolution`).
+
+
+def _conv_input(g: AnyTensor, a_shape: Shape, weight: AnyTensor, options: ConvOptions) -> AnyTensor:
+    return g._ask("conv_transpose", weight, a_shape[2:], options)
+
+
+def _conv_weight(g: AnyTensor, weight_shape: Shape, a: AnyTensor, options: ConvOptions) -> AnyTensor:
+    return a._ask("conv_weight_backward", g, weight_shape[2:], options)
+
+
 # fmt: off
 RULES: dict[str, tuple[Derivative | None, ...]] = {
     # two operands
@@ -323,6 +335,11 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
                            lambda g, a, b: squared_difference_backward(g, b, a)),
     "add_scaled":      (lambda g: g,                                  lambda g, scale: g * scale),
     "linear":          (_input, _weight, _bias),
+    "conv":            (_conv_input, _conv_weight),
+    "conv_transpose":  (lambda g, weight, options: g._ask("conv", weight, options),
+                        lambda g, weight_shape, a, options: _conv_weight(a, weight_shape, g, options)),
+    "conv_weight_backward": (lambda g, a_shape, b, options: _conv_input(b, a_shape, g, options),
+                             lambda g, a, options: a._ask("conv", g, options)),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: multiply_no_nan(g, a.sign()),),

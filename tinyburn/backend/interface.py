@@ -30,6 +30,8 @@ from tinyburn.base.shape import (
     window_count,
 )
 
+from . import convolution
+from .convolution import ConvOptions
 from .device import Device
 from .operations import OPERATIONS, broadcast, composed, required
 
@@ -514,14 +516,30 @@ class Backend:
     def add_windows(cls, a: Array, dim: int, length: int, step: int, dilation: int) -> Array:
         """Windows added up in a dim of a length, each element where `unfold` reads it; 0 where none is."""
         shape = without_windows(a, dim, length)
-        nothing = cls.slice(a, tuple([slice(0, 0, 1)] * len(a.shape)))
-        zero = cls.reshape(cls.sum_dims(nothing, every_dim(a)), (1,) * len(shape))
-        out = cls.expand(zero, shape)
+        out = cls.expand(cls.reshape(convolution.zero_like(cls, a), (1,) * len(shape)), shape)
         for at in range(a.shape[-1]):
             places = window_places(shape, dim, a.shape[dim], at * dilation, step)
             element = cls.reshape(_part(cls, a, len(shape), at, at + 1), part_shape(places))
             out = cls.slice_assign(out, places, cls.add(cls.slice(out, places), element))
         return out
+
+    @classmethod
+    @composed(convolution.conv_shape, cheap=False)
+    def conv(cls, a: Array, weight: Array, options: ConvOptions) -> Array:
+        """A weight that slides over the last dims of ``a``, and is multiplied with each of its windows."""
+        return convolution.conv(cls, a, weight, options)
+
+    @classmethod
+    @composed(convolution.conv_transpose_shape, cheap=False)
+    def conv_transpose(cls, a: Array, weight: Array, lengths: Shape, options: ConvOptions) -> Array:
+        """The derivative of `conv` by its input, of these lengths: each window gets the weight, times an element."""
+        return convolution.conv_transpose(cls, a, weight, lengths, options)
+
+    @classmethod
+    @composed(convolution.conv_weight_shape, cheap=False)
+    def conv_weight_backward(cls, a: Array, b: Array, sizes: Shape, options: ConvOptions) -> Array:
+        """The derivative of `conv` by its weight, of these sizes, for an input ``a`` and a gradient ``b``."""
+        return convolution.conv_weight_backward(cls, a, b, sizes, options)
 
     # What losses, layers and optimizers are made of
 
