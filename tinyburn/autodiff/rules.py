@@ -297,6 +297,10 @@ def _chosen(g: AnyTensor, mask: AnyTensor) -> AnyTensor:
     return _zeros(g.shape, g).mask_where(mask, g)
 
 
+def _add_windows(g: AnyTensor, a_shape: Shape, dim: int, step: int, dilation: int) -> AnyTensor:
+    return g._ask("add_windows", dim, a_shape[dim], step, dilation)
+
+
 def _windows(g: AnyTensor, a_shape: Shape, dim: int, step: int, dilation: int) -> AnyTensor:
     return g._ask("unfold", dim, a_shape[-1], step, dilation)
 
@@ -400,7 +404,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "flip":            (lambda g, dims: g.flip(dims),),
     "cat":             (lambda g, which, places: g[places[which]],),
     "slice":           (lambda g, a_shape, parts: _zeros(a_shape, g).slice_assign(parts, g),),
-    "unfold":          (lambda g, a_shape, dim, step, dilation: g._ask("add_windows", dim, a_shape[dim], step, dilation),),
+    "unfold":          (_add_windows,),
     "add_windows":     (_windows,),
     "slice_assign":    (_without,                                     lambda g, parts: g[parts]),
     "gather":          (lambda g, a_shape, dim, indices: _zeros(a_shape, g).scatter(dim, indices, g), None),

@@ -159,7 +159,7 @@ def _columns(cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> Array:
 def _add_columns(
     cls: Any, columns: Array, shape: Shape, sizes: Numbers, counts: Numbers, options: ConvOptions
 ) -> Array:
-    """What `_columns` took apart, put together again: the adjoint, step by step from its end, to an array of a shape."""
+    """What `_columns` took apart, put together again in a shape: its adjoint, step by step from its end."""
     count, channels, *lengths = shape
     a = cls.reshape(columns, (count * channels, *sizes, *counts))
     padded = options.padded(tuple(lengths))
@@ -192,11 +192,17 @@ def _as_outputs(cls: Any, a: Array, groups: int) -> Array:
 def _is_better_mirrored(outputs: Shape, inputs: Shape, sizes: Numbers, options: ConvOptions) -> bool:
     """Whether `conv_transpose` had better be a `conv`: possible at a stride of 1, with no more padding than a window is
     long. It copies a column for each input and channel of the output, where the other way adds a column for each output
-    and channel of the input. On a CPU an addition to overlapping windows took three times as long as a copy.
+    and channel of the input.
     """
     spans = [(size - 1) * step for size, step in zip(sizes, options.dilation, strict=True)]
     fits = all(max(pair) <= span for span, pair in zip(spans, options.padding, strict=True))
-    return fits and set(options.stride) <= {1} and outputs[1] * prod(inputs[2:]) <= 3 * inputs[1] * prod(outputs[2:])
+    return (
+        fits and set(options.stride) <= {1} and outputs[1] * prod(inputs[2:]) <= RATIO * inputs[1] * prod(outputs[2:])
+    )
+
+
+RATIO = 3
+"""How many times as long as a copy an addition takes to windows that overlap."""
 
 
 def _mirrored(cls: Any, weight: Array, groups: int) -> Array:

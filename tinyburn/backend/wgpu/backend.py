@@ -177,7 +177,10 @@ class Wgpu(Strided):
     matmul = staticmethod(matmul)
     gather = staticmethod(indexing.gather)
     scatter = staticmethod(indexing.scatter)
-    add_windows = staticmethod(add_windows)
+
+    @staticmethod
+    def add_windows(a: StridedArray, dim: int, length: int, step: int, dilation: int) -> StridedArray:
+        return add_windows(a, dim, length, step, dilation)
 
     @staticmethod
     def linear(a: StridedArray, weight: StridedArray, bias: StridedArray) -> StridedArray:

@@ -31,11 +31,19 @@ def _add(a: StridedArray, result: StridedArray, dim: int, first: int, step: int,
     for array in (a, result):
         if not gpu.can_bind(array):
             raise too_large_to_see("add_windows", gpu, array)
-    bindings, starts = zip(gpu.bind(a), gpu.bind(result), strict=True)
+    (a_binding, a_start), (result_binding, result_start) = gpu.bind(a), gpu.bind(result)
     kernel = add_windows_kernel(WGSL[a.dtype], rank, dim)
-    numbers = [a.shape[dim], a.shape[-1], first, step, dilation, *result.shape, *walks(starts, [a.strides, result.strides])]
+    numbers = [
+        a.shape[dim],
+        a.shape[-1],
+        first,
+        step,
+        dilation,
+        *result.shape,
+        *walks([a_start, result_start], [a.strides, result.strides]),
+    ]
     parameters, groups = pack(kernel, result.size, numbers)
-    gpu.commands.run(kernel, bindings, parameters, groups)
+    gpu.commands.run(kernel, (a_binding, result_binding), parameters, groups)
 
 
 @cache
