@@ -79,7 +79,7 @@ def test_meta_has_the_shapes(case: Case, backend: Any) -> None:
 
 
 def energy(case: Case, values: list[np.ndarray[Any, Any]], backend: Any = Autodiff[NdArray]) -> tuple[Any, list[Any]]:
-    """A sum of cubes of the result for an input and parameters, and the gradient for each: not linear in any of them."""
+    """A sum of cubes of the result, which is linear in none of an input and parameters, and the gradient for each."""
     device = backend.device(float_dtype="float64")
     layer = layer_of(case, device, "float64")
     leaves = [const(value, device).require_grad() for value in values]

@@ -31,7 +31,12 @@ class TransposedConvolution(Convolution[B, D]):
     needs_room: ClassVar[bool] = False
 
     def __init__(
-        self, weight: Param[B, D], bias: Param[B, D1] | None, geometry: Geometry, groups: int, padding_out: Numbers
+        self,
+        weight: Param[B, D],
+        bias: Param[B, D1] | None,
+        geometry: Geometry,
+        groups: int = 1,
+        padding_out: Numbers = (),
     ) -> None:
         super().__init__(weight, bias, geometry, groups)
         self.padding_out = padding_out

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, Ty
 
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
-from tinyburn.base.errors import ForeignCall
 from tinyburn.base.shape import D1, D3, D4, D5, Shape
 from tinyburn.module import Config, Module, Param
 from tinyburn.module.initializer import AnyInitializer, KaimingUniform
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
 
-from .geometry import Geometry, PerDim, geometry_problems, number_problems
+from .geometry import Geometry, PerDim, check_made, geometry_problems, number_problems
 from .padding import Padding, PaddingConfig1d, PaddingConfig2d
 
 B = TypeVar("B", bound=Backend, covariant=True)
@@ -42,15 +41,13 @@ class Convolution(Module, Generic[B, D]):
     needs_room: ClassVar[bool] = True
     """Whether the input has to have room for a window."""
 
-    def __init__(self, weight: Param[B, D], bias: Param[B, D1] | None, geometry: Geometry, groups: int) -> None:
-        if not isinstance(weight, Param):
-            name = type(self).__name__
-            reason = "a layer is made by its config, which makes the parameters on a device"
-            raise ForeignCall(f"nn.{name}", reason, hint=f"write nn.{name}Config(…).init(device)")
+    def __init__(self, weight: Param[B, D], bias: Param[B, D1] | None, geometry: Geometry, groups: int = 1) -> None:
+        check_made(self, geometry, "device")
+        self.geometry = geometry
+        self.windows = str(geometry)
+        self.groups = groups
         self.weight = weight
         self.bias = bias
-        self.geometry = geometry
-        self.groups = groups
 
     if TYPE_CHECKING:  # the same as of every module; for a checker, what they return is on another backend
 

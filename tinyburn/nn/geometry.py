@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tinyburn.backend.convolution import ConvOptions
-from tinyburn.base.errors import ShapeError
+from tinyburn.base.errors import ForeignCall, ShapeError
 from tinyburn.base.shape import Shape, is_count
 from tinyburn.tensor.checks import check_tensor
 
-from .padding import Padding, padding_problems, pairs_of
+from .padding import Explicit, Padding, Same, padding_problems, pairs_of
 
 Numbers: TypeAlias = tuple[int, ...]
 PerDim: TypeAlias = int | tuple[int, ...]
@@ -59,6 +59,18 @@ class Geometry:
         """From the fields of a config."""
         return Geometry(per_dim(kernel_size, dims), per_dim(stride, dims), per_dim(dilation, dims), padding)
 
+    def __str__(self) -> str:
+        """As in ``3x3, stride 2x2, padding Same``, for the display of a layer."""
+        by = "x".join
+        said = [by(map(str, self.sizes))]
+        for name, numbers in (("stride", self.stride), ("dilation", self.dilation)):
+            said += [f"{name} {by(map(str, numbers))}"] if set(numbers) != {1} else []
+        if isinstance(self.padding, Explicit):
+            said += [f"padding {by(map(str, self.padding.sizes))}"] if any(self.padding.sizes) else []
+        elif isinstance(self.padding, Same):
+            said.append("padding Same")
+        return ", ".join(said)
+
     @property
     def dims(self) -> int:
         """The number of spatial dims."""
@@ -106,6 +118,14 @@ class Geometry:
                 window = f"a window of {size}{apart} spans {span}"
                 reasons.append(f"dim {dim + 2} has length {length} and padding {before} + {after}, and {window}")
         return reasons
+
+
+def check_made(layer: object, geometry: object, arguments: str) -> None:
+    """Raises ForeignCall for a layer that is made as PyTorch's are, and not by its config."""
+    if not isinstance(geometry, Geometry):
+        name = type(layer).__name__
+        made = f"nn.{name}Config(…).init({arguments})"
+        raise ForeignCall(f"nn.{name}", "a layer is made by its config", hint=f"write {made}")
 
 
 def geometry_problems(dims: int, kernel_size: PerDim, stride: PerDim, dilation: PerDim, padding: Padding) -> list[str]:

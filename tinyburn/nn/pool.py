@@ -8,11 +8,12 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from tinyburn.backend import Backend
+from tinyburn.base.errors import ForeignCall
 from tinyburn.base.shape import D3, D4
 from tinyburn.module import Config, Module
 from tinyburn.tensor import Tensor
 
-from .geometry import Geometry, Numbers, PerDim, geometry_problems, number_problems, per_dim
+from .geometry import Geometry, Numbers, PerDim, check_made, geometry_problems, number_problems, per_dim
 from .padding import Padding, PaddingConfig2d, Pairs, Valid
 
 B = TypeVar("B", bound=Backend)
@@ -101,7 +102,9 @@ class MaxPool1d(Module):
     gradient evenly."""
 
     def __init__(self, geometry: Geometry) -> None:
+        check_made(self, geometry, "")
         self.geometry = geometry
+        self.windows = str(geometry)
 
     def forward(self, x: Tensor[B, D3]) -> Tensor[B, D3]:
         """A batch of samples of channels. Raises ShapeError for another rank, or a length without room for a window."""
@@ -113,7 +116,9 @@ class MaxPool2d(Module):
     share the gradient evenly."""
 
     def __init__(self, geometry: Geometry) -> None:
+        check_made(self, geometry, "")
         self.geometry = geometry
+        self.windows = str(geometry)
 
     def forward(self, x: Tensor[B, D4]) -> Tensor[B, D4]:
         """A batch of samples of channels. Raises ShapeError for another rank, or lengths without room for a window."""
@@ -123,8 +128,10 @@ class MaxPool2d(Module):
 class AvgPool1d(Module):
     """From ``(n, c, length)`` to ``(n, c, count)``: the mean of each window."""
 
-    def __init__(self, geometry: Geometry, count_include_pad: bool) -> None:
+    def __init__(self, geometry: Geometry, count_include_pad: bool = True) -> None:
+        check_made(self, geometry, "")
         self.geometry = geometry
+        self.windows = str(geometry)
         self.count_include_pad = count_include_pad
 
     def forward(self, x: Tensor[B, D3]) -> Tensor[B, D3]:
@@ -135,8 +142,10 @@ class AvgPool1d(Module):
 class AvgPool2d(Module):
     """From ``(n, c, height, width)`` to ``(n, c, rows, columns)``: the mean of each window."""
 
-    def __init__(self, geometry: Geometry, count_include_pad: bool) -> None:
+    def __init__(self, geometry: Geometry, count_include_pad: bool = True) -> None:
+        check_made(self, geometry, "")
         self.geometry = geometry
+        self.windows = str(geometry)
         self.count_include_pad = count_include_pad
 
     def forward(self, x: Tensor[B, D4]) -> Tensor[B, D4]:
@@ -148,6 +157,12 @@ class AdaptiveAvgPool1d(Module):
     """From ``(n, c, length)`` to ``(n, c, output_size)``, whatever the length: the mean of each of as many windows."""
 
     def __init__(self, counts: Numbers) -> None:
+        if not isinstance(counts, tuple):
+            raise ForeignCall(
+                "nn.AdaptiveAvgPool1d",
+                "a layer is made by its config",
+                hint="write nn.AdaptiveAvgPool1dConfig(…).init()",
+            )
         self.counts = counts
 
     def forward(self, x: Tensor[B, D3]) -> Tensor[B, D3]:
@@ -159,6 +174,12 @@ class AdaptiveAvgPool2d(Module):
     """From ``(n, c, height, width)`` to ``(n, c, *output_size)``, whatever the lengths: the mean of each window."""
 
     def __init__(self, counts: Numbers) -> None:
+        if not isinstance(counts, tuple):
+            raise ForeignCall(
+                "nn.AdaptiveAvgPool2d",
+                "a layer is made by its config",
+                hint="write nn.AdaptiveAvgPool2dConfig(…).init()",
+            )
         self.counts = counts
 
     def forward(self, x: Tensor[B, D4]) -> Tensor[B, D4]:

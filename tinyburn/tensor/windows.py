@@ -6,7 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, overload
 
 from tinyburn.base.errors import ShapeError
-from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, is_count
+from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK
 
 from .base import B, D, K, TensorBase
 
@@ -44,7 +44,7 @@ class Windows(TensorBase[B, D, K]):
         reasons = [
             f"{name} is {number!r}, and must be a whole number of 1 or more"
             for name, number in numbers.items()
-            if not (hasattr(number, "__index__") and is_count(index(number)) and number >= 1)
+            if isinstance(number, bool) or not hasattr(number, "__index__") or index(number) < 1
         ]
         if self.rank >= MAX_RANK:
             reasons.append(f"the windows need one more dim, and {MAX_RANK} is the highest rank")
