@@ -189,7 +189,9 @@ def peak_row(job: Job) -> Row:
             contender.step()
 
     mine = memory.measure(lambda device, _: ours(device), Autodiff[NdArray].device(), 1).peak_bytes
-    return exact_row("convolution", f"{job.title}, peak", mine, EAGER, profiled_peak(theirs), Target("ratio", MOST_BYTES))
+    return exact_row(
+        "convolution", f"{job.title}, peak", mine, EAGER, profiled_peak(theirs), Target("ratio", MOST_BYTES)
+    )
 
 
 def run() -> list[Row]:

@@ -224,6 +224,18 @@ def _linear_rows() -> list[Row]:
             Row("squared_difference", operands, lambda a, b: (a - b) ** 2, note)
             for operands, note in (((X, Y), ""), ((ROW, COLUMN), "broadcast"), ((SPECIAL, OTHER), "special"))
         ],
+        Row("extreme_backward", (X, WHOLE, WHOLE.max(2, keepdims=True)), lambda a, b, c: np.where(b == c, a, 0)),
+        Row("extreme_backward", (X[:, :1], WHOLE, WHOLE.min(1, keepdims=True)), lambda a, b, c: (b == c) * a, "small"),
+        Row(
+            "extreme_backward",
+            (
+                np.array([0.0, 2.0, 2.0, 2.0, 2.0, 2.0]),
+                np.array([1, np.nan, np.nan, -np.inf, -np.inf, 1])[:6],
+                np.array([np.nan, np.nan, np.nan, -np.inf, np.inf, 1]),
+            ),
+            lambda a, b, c: np.array([0, np.nan, np.nan, 2, 0, 2]),
+            "special",
+        ),
         Row("squared_difference_backward", (X, Y, POSITIVE), lambda a, b, c: a * (b - c) * 2),
         Row("squared_difference_backward", (ROW, X, COLUMN), lambda a, b, c: a * (b - c) * 2, "broadcast"),
         Row(

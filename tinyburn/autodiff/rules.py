@@ -64,6 +64,11 @@ def relu_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
     return g._ask("relu_backward", out)
 
 
+def extreme_backward(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``g`` where ``a`` equals ``out``, its largest or smallest, else 0; without memory for a mask."""
+    return g._ask("extreme_backward", a, out)
+
+
 @one_operation
 def tanh_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
     """``g * (1 - out * out)``."""
@@ -185,10 +190,10 @@ def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTenso
 
 
 def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) -> AnyTensor:
-    """The gradient of a maximum or minimum, shared evenly by the elements that equal it."""
-    hits = (a == out).cast(g.dtype)
-    share = hits.mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
-    return multiply_no_nan(multiply_no_nan(g, (1.0 / reduced_count(a.shape, dims)) / share), hits)
+    """The gradient of a maximum or minimum, shared evenly by the elements that equal it; NaN where that is NaN."""
+    share = (a == out).cast(g.dtype).mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
+    mine = multiply_no_nan(g, (1.0 / reduced_count(a.shape, dims)) / share)
+    return extreme_backward(mine, a, out)
 
 
 def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
@@ -376,6 +381,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
     # the derivatives of functions, which are functions themselves
     "relu_backward":       (relu_backward, None),
+    "extreme_backward":    (lambda g, b, out: extreme_backward(g, b, out),           None, None),
     "leaky_relu_backward": (lambda g, b, slope: leaky_relu_backward(g, b, slope),    None),
     "clamp_backward":      (lambda g, b, low, high: clamp_backward(g, b, low, high), None),
     "tanh_backward":       (tanh_backward,                            _tanh_bend),

@@ -111,13 +111,16 @@ def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options:
 
 def conv_weight_backward(cls: Any, a: Array, b: Array, sizes: Numbers, options: ConvOptions) -> Array:
     """The product of the output with the columns of the input, added up over the batch."""
-    total = None
-    for start, stop in _cut(a.shape, b.shape, sizes):
+
+    def compute(start: int, stop: int) -> Array:
         columns = _columns(cls, _entries(cls, a, start, stop), sizes, options)
         outputs = _as_outputs(cls, _entries(cls, b, start, stop), options.groups)
         product = cls.matmul(outputs, cls.permute(columns, (0, 1, 3, 2)))
-        product = product if stop - start == 1 else cls.sum_dims(product, (0,))
-        total = product if total is None else cls.into(total, "add", total, product)
+        return product if stop - start == 1 else cls.sum_dims(product, (0,))
+
+    total = None
+    for cut in _cut(a.shape, b.shape, sizes):
+        total = compute(*cut) if total is None else cls.into(total, "add", total, compute(*cut))
     return cls.reshape(total, conv_weight_shape(a, b, sizes, options))
 
 

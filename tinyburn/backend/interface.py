@@ -490,6 +490,13 @@ class Backend:
         return cls.mask_where(a, cls.lower(b, 0.0), cls.mul(a, slope))
 
     @classmethod
+    @composed(broadcast, fused=True)
+    def extreme_backward(cls, a: Array, b: Array, out: Array) -> Array:
+        """``a`` where ``b`` equals ``out``, its largest or smallest, else 0; NaN where that is NaN, unless ``a`` is 0."""
+        lost = cls.mask_where(out, cls.bool_not(cls.is_nan(out)), 0.0)
+        return cls.mask_where(cls.mask_where(lost, cls.equal(a, 0.0), 0.0), cls.equal(b, out), a)
+
+    @classmethod
     @composed(broadcast, fused=True, in_place=True)
     def silu_backward(cls, a: Array, b: Array) -> Array:
         """``a * s * (1 + b * (1 - s))`` with ``s = sigmoid(b)``, but 0 where ``a`` is 0."""

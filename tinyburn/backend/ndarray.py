@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +32,27 @@ def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | Non
         row_major: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True)
         return row_major
     out = np.empty(reduced_shape(a.shape, dims), dtype)  # by itself NumPy would copy the layout of a permuted operand
+    if 1 < reduced_count(a.shape, dims) <= _FEW_ENTRIES and dtype == a.dtype:
+        return _fold_entries(ufunc, a, dims, out)
     ufunc.reduce(a, axis=dims, dtype=dtype, keepdims=True, out=out)
     return out
+
+
+def _fold_entries(ufunc: np.ufunc, a: NumPyArray, dims: Dims, out: NumPyArray) -> NumPyArray:
+    """The same, one entry of the dims after another: NumPy would go along the dims that lie innermost in memory, and
+    over the windows of an image these are a few elements long."""
+    ranges = [range(size) if dim in dims else (slice(None),) for dim, size in enumerate(a.shape)]
+    entries = [
+        a[tuple([at if isinstance(at, slice) else slice(at, at + 1) for at in place])] for place in product(*ranges)
+    ]
+    ufunc(entries[0], entries[1], out=out)
+    for entry in entries[2:]:
+        ufunc(out, entry, out=out)
+    return out
+
+
+_FEW_ENTRIES = 16
+"""With more of them, to pass over the result so often takes longer."""
 
 
 def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
@@ -335,8 +355,10 @@ class NdArray(ArrayNamespace):
     @staticmethod
     def unfold(a: NumPyArray, dim: int, size: int, step: int, dilation: int) -> NumPyArray:
         # NumPy's own `as_strided` takes three times as long, and loses the array that owns the memory.
-        owner = a if a.base is None else a.base
-        offset = a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        owner, offset = a, 0
+        if not a.flags.c_contiguous:
+            owner = a if a.base is None else a.base
+            offset = a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
         stride = a.strides[dim]
         strides = (*a.strides[:dim], stride * step, *a.strides[dim + 1 :], stride * dilation)
         return np.ndarray(windowed(a, dim, size, step, dilation), a.dtype, owner, offset, strides)

@@ -74,8 +74,8 @@ def _of_windows(x: AnyTensor, geometry: Geometry, reduction: str) -> AnyTensor:
     """A reduction of each window. Its dims come first, so that what lies side by side in memory stays so."""
     dims = geometry.dims
     for dim, window in enumerate(zip(geometry.sizes, geometry.stride, geometry.dilation, strict=True), 2):
-        x = x.unfold(dim, *window)
-    x = x.permute(*range(x.rank - dims, x.rank), *range(x.rank - dims))
+        x = x.unfold(2 * dim - 2, *window)  # each dim before has brought one more in front
+        x = x.permute(x.rank - 1, *range(x.rank - 1))
     return x._ask(reduction, tuple(range(dims))).reshape(x.shape[dims:])
 
 

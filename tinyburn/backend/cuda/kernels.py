@@ -82,6 +82,9 @@ KERNELS: dict[str, CudaKernel] = {
     "tanh_backward": _slope("out", "W d = W(1) - v * v;"),
     "sigmoid_backward": _slope("out", "W d = v * (W(1) - v);"),
     "clamp_backward": CudaKernel("T a, T b, T low, T high", "T y", "y = b < low || b > high ? T(0) : a;"),
+    "extreme_backward": CudaKernel(
+        "T a, T b, T out", "T y", "y = b == out ? a : out != out && a != T(0) ? out : T(0);"
+    ),
     "leaky_relu_backward": CudaKernel("T a, T b, T slope", "T y", "y = b < T(0) ? T(a * slope) : a;"),
     "silu_backward": _slope("b", "W s = W(1) / (W(1) + exp(-v)); W d = s * (v * (W(1) - s) + W(1));"),
     "gelu_backward": _slope(

@@ -73,6 +73,7 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     # those that the interface composes, in one kernel
     "add_scaled":      "a + b * scale",
     "squared_difference": "(a - b) * (a - b)",
+    "extreme_backward": "select(select(0.0, out, is_nan(out) && !is_zero(a)), a, equal(b, out))",
     "squared_difference_backward": "multiply_no_nan(a, (b - out) * 2.0)",
     "clamp":           {"f32": "minimum(maximum(a, low), high)", "i32": "min(max(a, low), high)"},
     "leaky_relu":      "select(a, a * slope, less(a, 0.0))",
