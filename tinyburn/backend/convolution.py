@@ -162,15 +162,15 @@ def _columns(cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> Array:
 def _add_columns(
     cls: Any, columns: Array, shape: Shape, sizes: Numbers, counts: Numbers, options: ConvOptions
 ) -> Array:
-    """What `_columns` took apart, put together again in a shape: its adjoint, step by step from its end."""
+    """What `_columns` took apart, put together again in a shape: its adjoint. The first dim comes first: the windows of
+    it are whole rows, which lie side by side in memory."""
     count, channels, *lengths = shape
     a = cls.reshape(columns, (count * channels, *sizes, *counts))
     padded = options.padded(tuple(lengths))
-    for dim in reversed(range(len(sizes))):
-        first = len(a.shape) - len(sizes)
-        rest = range(first, len(a.shape))
-        a = cls.permute(a, (*range(first - 1), *rest, first - 1))
-        a = cls.add_windows(a, first - 1 + dim, padded[dim], options.stride[dim], options.dilation[dim])
+    for dim in range(len(sizes)):
+        last = len(a.shape) - 1
+        a = cls.permute(a, (0, *range(2, last + 1), 1))
+        a = cls.add_windows(a, len(sizes), padded[dim], options.stride[dim], options.dilation[dim])
     inside = [slice(before, before + length, 1) for (before, _), length in zip(options.padding, lengths, strict=True)]
     if padded != tuple(lengths):
         a = cls.slice(a, (slice(0, count * channels, 1), *inside))

@@ -492,7 +492,7 @@ class Backend:
     @classmethod
     @composed(broadcast, fused=True)
     def extreme_backward(cls, a: Array, b: Array, out: Array) -> Array:
-        """``a`` where ``b`` equals ``out``, its largest or smallest, else 0; NaN where that is NaN, unless ``a`` is 0."""
+        """``a`` where ``b`` equals ``out``, its extreme, else 0; NaN where that is NaN, unless ``a`` is 0."""
         lost = cls.mask_where(out, cls.bool_not(cls.is_nan(out)), 0.0)
         return cls.mask_where(cls.mask_where(lost, cls.equal(a, 0.0), 0.0), cls.equal(b, out), a)
 

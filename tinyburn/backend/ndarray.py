@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,14 +40,15 @@ def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | Non
 def _fold_entries(ufunc: np.ufunc, a: NumPyArray, dims: Dims, out: NumPyArray) -> NumPyArray:
     """The same, one entry of the dims after another: NumPy would go along the dims that lie innermost in memory, and
     over the windows of an image these are a few elements long."""
-    ranges = [range(size) if dim in dims else (slice(None),) for dim, size in enumerate(a.shape)]
-    entries = [
-        a[tuple([at if isinstance(at, slice) else slice(at, at + 1) for at in place])] for place in product(*ranges)
-    ]
+    others = tuple([dim for dim in range(a.ndim) if dim not in dims])
+    outer = a.transpose((*dims, *others))
+    entries = [outer[place] for place in np.ndindex(outer.shape[: len(dims)])]
+    whole = out
+    out = out.reshape(outer.shape[len(dims) :])
     ufunc(entries[0], entries[1], out=out)
     for entry in entries[2:]:
         ufunc(out, entry, out=out)
-    return out
+    return whole
 
 
 _FEW_ENTRIES = 16
@@ -63,10 +63,20 @@ def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     so on: the partial sums take 1/32 of the operand's bytes for a moment.
     """
     dtype = _FLOAT32 if a.dtype.itemsize == 2 and a.dtype.kind == "f" else a.dtype
+    if a.size > _FEW and a.flags.c_contiguous and (inner := _trailing(dims, a.ndim)) and len(inner) < len(dims):
+        a = _fold(np.add, a, inner, dtype)  # in pairs, so that little is left for the other dims
     if a.size > _FEW and not (len(dims) == a.ndim and a.flags.forc):
         while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
             a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
     return _fold(np.add, a, dims, dtype)
+
+
+def _trailing(dims: Dims, rank: int) -> Dims:
+    """Those of some dims that are the last ones without a gap."""
+    first = rank
+    while first - 1 in dims:
+        first -= 1
+    return tuple(range(first, rank))
 
 
 def _in_pairs(a: NumPyArray, dims: Dims) -> bool:
