@@ -52,8 +52,9 @@ def test_equals_pytorch(case: Case, base: UnderTest, dtype: str) -> None:
 def test_every_way_gives_the_same(
     case: Case, backend: Any, is_mirrored: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch that is cut into pieces of one sample, and `conv_transpose` by either way where both are possible."""
-    monkeypatch.setattr(convolution, "FEW", 0)
+    """In pieces of one window of the first dim, and `conv_transpose` by either way where both are possible."""
+    monkeypatch.setattr(convolution, "COLUMNS", 0)
+    monkeypatch.setattr(convolution, "SHARE", 10**9)
     monkeypatch.setattr(convolution, "RATIO", {False: 0, True: 10**9, None: convolution.RATIO}[is_mirrored])
     check_against_pytorch(case, backend.device(float_dtype="float64"), "float64")
 

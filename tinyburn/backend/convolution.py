@@ -22,7 +22,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
-from tinyburn.base.shape import Shape, window_count
+from tinyburn.base.shape import Shape, part_shape, window_count
 
 Array: TypeAlias = Any
 Numbers: TypeAlias = tuple[int, ...]
@@ -85,11 +85,11 @@ def conv(cls: Any, a: Array, weight: Array, options: ConvOptions) -> Array:
     shape, sizes = conv_shape(a, weight, options), weight.shape[2:]
     rows = _as_matrices(cls, weight, options.groups)
 
-    def compute(piece: Array) -> Array:
-        product = cls.matmul(rows, _columns(cls, piece, sizes, options))
-        return cls.reshape(product, (piece.shape[0], *shape[1:]))
+    def compute(piece: Piece) -> Array:
+        product = cls.matmul(rows, _columns(cls, *piece.seen(cls, a, sizes, options)))
+        return cls.reshape(product, piece.shape(shape))
 
-    return _by_pieces(cls, compute, a, _cut(a.shape, shape, sizes))
+    return _by_pieces(cls, compute, shape, _cut(a.shape, shape, sizes))
 
 
 def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options: ConvOptions) -> Array:
@@ -102,25 +102,26 @@ def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options:
         return conv(cls, a, _mirrored(cls, weight, options.groups), options.mirrored(sizes))
     columns_of = cls.permute(_as_matrices(cls, weight, options.groups), (0, 1, 3, 2))
 
-    def compute(piece: Array) -> Array:
-        columns = cls.matmul(columns_of, _as_outputs(cls, piece, options.groups))
-        return _add_columns(cls, columns, (piece.shape[0], *shape[1:]), sizes, piece.shape[2:], options)
+    def compute(piece: Piece) -> Array:
+        columns = cls.matmul(columns_of, _as_outputs(cls, piece.of(cls, a), options.groups))
+        return _add_columns(cls, columns, piece.shape(shape), sizes, a.shape[2:], options)
 
-    return _by_pieces(cls, compute, a, _cut(shape, a.shape, sizes))
+    return _by_pieces(cls, compute, shape, _cut(shape, a.shape, sizes, in_bands=False))
 
 
 def conv_weight_backward(cls: Any, a: Array, b: Array, sizes: Numbers, options: ConvOptions) -> Array:
     """The product of the output with the columns of the input, added up over the batch."""
 
-    def compute(start: int, stop: int) -> Array:
-        columns = _columns(cls, _entries(cls, a, start, stop), sizes, options)
-        outputs = _as_outputs(cls, _entries(cls, b, start, stop), options.groups)
+    def compute(piece: Piece) -> Array:
+        columns = _columns(cls, *piece.seen(cls, a, sizes, options))
+        outputs = _as_outputs(cls, piece.of(cls, b), options.groups)
         product = cls.matmul(outputs, cls.permute(columns, (0, 1, 3, 2)))
-        return product if stop - start == 1 else cls.sum_dims(product, (0,))
+        return product if product.shape[0] == 1 else cls.sum_dims(product, (0,))
 
-    total = None
-    for cut in _cut(a.shape, b.shape, sizes):
-        total = compute(*cut) if total is None else cls.into(total, "add", total, compute(*cut))
+    first, *others = _cut(a.shape, b.shape, sizes)
+    total = compute(first)
+    for piece in others:
+        total = cls.into(total, "add", total, compute(piece))
     return cls.reshape(total, conv_weight_shape(a, b, sizes, options))
 
 
@@ -217,39 +218,78 @@ def _mirrored(cls: Any, weight: Array, groups: int) -> Array:
     return cls.reshape(backwards, (groups * columns, rows // groups, *sizes))
 
 
-# A batch in pieces
+# In pieces
 
 
-def _cut(inputs: Shape, outputs: Shape, sizes: Numbers) -> list[tuple[int, int]]:
-    """Cuts a batch so that the columns of a piece take no more than all inputs and outputs together.
+class Piece(NamedTuple):
+    """Some samples of a batch; or of one sample a band, which is some of the first dim's windows.
+
+    Attributes:
+        samples: from which sample to before which.
+        band: the same for the windows of the first spatial dim; None for all of them.
+    """
+
+    samples: tuple[int, int]
+    band: tuple[int, int] | None = None
+
+    def places(self, shape: Shape) -> tuple[slice, ...]:
+        """Where it lies in an array of a shape."""
+        whole = [slice(0, size, 1) for size in shape]
+        band = whole[2] if self.band is None else slice(*self.band, 1)
+        return (slice(*self.samples, 1), whole[1], band, *whole[3:])
+
+    def shape(self, whole: Shape) -> Shape:
+        """Its own shape, in an array of a shape."""
+        return part_shape(self.places(whole))
+
+    def of(self, cls: Any, a: Array) -> Array:
+        """This part of an array."""
+        return a if self.shape(a.shape) == a.shape else cls.slice(a, self.places(a.shape))
+
+    def seen(self, cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> tuple[Array, Numbers, ConvOptions]:
+        """What its windows see of an input, and the padding that belongs to it: what `_columns` takes."""
+        if self.band is None:
+            return self.of(cls, a), sizes, options
+        length, ((before, _), *others) = a.shape[2], options.padding
+        first = self.band[0] * options.stride[0] - before
+        after = (self.band[1] - 1) * options.stride[0] + (sizes[0] - 1) * options.dilation[0] + 1 - before
+        start, stop = (min(max(place, 0), length) for place in (first, after))
+        missing = min(max(-first, 0), after - first)
+        padding = ((missing, after - first - missing - (stop - start)), *others)
+        rows = self._replace(band=(start, stop))
+        return rows.of(cls, a), sizes, options._replace(padding=padding)
+
+
+def _cut(inputs: Shape, outputs: Shape, sizes: Numbers, in_bands: bool = True) -> list[Piece]:
+    """Cuts a convolution so that the columns of a piece take at most `COLUMNS`, or a share of all inputs and outputs.
 
     So columns never need most of the memory, and those of a piece are still in the processor's cache when they are
     multiplied. The cuts depend on shapes alone: a plan has the same.
     """
-    count = inputs[0]
-    columns = inputs[1] * prod(sizes) * prod(outputs[2:])
-    beside = prod(inputs[1:]) + prod(outputs[1:])
-    if count * columns <= FEW:
-        return [(0, count)]
-    most = max(count * beside // columns, 1)
-    return [(start, min(start + most, count)) for start in range(0, count, most)]
+    count, rows = inputs[0], outputs[2]
+    of_row = inputs[1] * prod(sizes) * prod(outputs[3:])
+    most = max(COLUMNS, (prod(inputs) + prod(outputs)) // SHARE) // max(of_row, 1)
+    if most >= count * rows:
+        return [Piece((0, count))]
+    if most >= rows or not in_bands:
+        return [Piece(samples) for samples in _steps(count, max(most // rows, 1))]
+    return [Piece((at, at + 1), band) for at in range(count) for band in _steps(rows, max(most, 1))]
 
 
-FEW = 65_536
-"""Columns of so few elements are made at once: to cut them would cost more than it saves."""
+COLUMNS = 2**18
+"""Elements of columns that are made at once: a megabyte, which the second cache of most processors holds."""
+
+SHARE = 4
 
 
-def _entries(cls: Any, a: Array, start: int, stop: int) -> Array:
-    """Some entries of a batch."""
-    if stop - start == a.shape[0]:
-        return a
-    return cls.slice(a, (slice(start, stop, 1), *[slice(0, size, 1) for size in a.shape[1:]]))
+def _steps(size: int, step: int) -> list[tuple[int, int]]:
+    """From 0 to a size in steps, each with its start and its end."""
+    return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 
-def _by_pieces(cls: Any, compute: Callable[[Array], Array], a: Array, cuts: list[tuple[int, int]]) -> Array:
-    """A function of a batch, computed piece by piece, and the results side by side."""
-    results = [compute(_entries(cls, a, start, stop)) for start, stop in cuts]
+def _by_pieces(cls: Any, compute: Callable[[Piece], Array], shape: Shape, pieces: list[Piece]) -> Array:
+    """The results of some pieces, each at its place in an array of a shape."""
+    results = [compute(piece) for piece in pieces]
     if len(results) == 1:
         return results[0]
-    rest = [slice(0, size, 1) for size in results[0].shape[1:]]
-    return cls.cat(tuple([(slice(start, stop, 1), *rest) for start, stop in cuts]), *results)
+    return cls.cat(tuple([piece.places(shape) for piece in pieces]), *results)
