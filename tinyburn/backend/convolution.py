@@ -18,7 +18,6 @@ Processing", has the idea, which is called im2col.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -83,13 +82,15 @@ def conv_weight_shape(a: Any, b: Any, sizes: Numbers, options: ConvOptions) -> S
 def conv(cls: Any, a: Array, weight: Array, options: ConvOptions) -> Array:
     """The product of the weight with the columns of the input."""
     shape, sizes = conv_shape(a, weight, options), weight.shape[2:]
-    rows = _as_matrices(cls, weight, options.groups)
-
-    def compute(piece: Piece) -> Array:
-        product = cls.matmul(rows, _columns(cls, *piece.seen(cls, a, sizes, options)))
-        return cls.reshape(product, piece.shape(shape))
-
-    return _by_pieces(cls, compute, shape, _cut(a.shape, shape, sizes))
+    pieces = _cut(a.shape, shape, sizes)
+    zero = zero_like(cls, a)
+    weight = _as_matrices(cls, weight, options.groups)
+    results = []
+    for piece in pieces:
+        product = cls.matmul(weight, _columns(cls, *piece.seen(cls, a, sizes, options), zero))
+        results.append(cls.reshape(product, piece.shape(shape)))
+    del weight, zero, product  # a mirrored weight is nobody else's: it goes before the whole is made
+    return _joined(cls, results, shape, pieces)
 
 
 def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options: ConvOptions) -> Array:
@@ -106,14 +107,17 @@ def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options:
         columns = cls.matmul(columns_of, _as_outputs(cls, piece.of(cls, a), options.groups))
         return _add_columns(cls, columns, piece.shape(shape), sizes, a.shape[2:], options)
 
-    return _by_pieces(cls, compute, shape, _cut(shape, a.shape, sizes, in_bands=False))
+    pieces = _cut(shape, a.shape, sizes, in_bands=False)
+    return _joined(cls, [compute(piece) for piece in pieces], shape, pieces)
 
 
 def conv_weight_backward(cls: Any, a: Array, b: Array, sizes: Numbers, options: ConvOptions) -> Array:
     """The product of the output with the columns of the input, added up over the batch."""
 
+    zero = zero_like(cls, a)
+
     def compute(piece: Piece) -> Array:
-        columns = _columns(cls, *piece.seen(cls, a, sizes, options))
+        columns = _columns(cls, *piece.seen(cls, a, sizes, options), zero)
         outputs = _as_outputs(cls, piece.of(cls, b), options.groups)
         product = cls.matmul(outputs, cls.permute(columns, (0, 1, 3, 2)))
         return product if product.shape[0] == 1 else cls.sum_dims(product, (0,))
@@ -128,7 +132,7 @@ def conv_weight_backward(cls: Any, a: Array, b: Array, sizes: Numbers, options: 
 # Columns, and back
 
 
-def pad(cls: Any, a: Array, padding: tuple[tuple[int, int], ...]) -> Array:
+def _padded(cls: Any, a: Array, padding: tuple[tuple[int, int], ...], zero: Array) -> Array:
     """Zeros around the last dims."""
     if not any(before or after for before, after in padding):
         return a
@@ -136,7 +140,7 @@ def pad(cls: Any, a: Array, padding: tuple[tuple[int, int], ...]) -> Array:
     whole = [slice(0, size, 1) for size in a.shape]
     ends = [before + size + after for (before, after), size in zip(padding, a.shape[first:], strict=True)]
     places = [slice(before, before + size, 1) for (before, _), size in zip(padding, a.shape[first:], strict=True)]
-    zeros = cls.expand(zero_like(cls, a), (*a.shape[:first], *ends))
+    zeros = cls.expand(zero, (*a.shape[:first], *ends))
     return cls.slice_assign(zeros, (*whole[:first], *places), a)
 
 
@@ -146,9 +150,9 @@ def zero_like(cls: Any, a: Array) -> Array:
     return cls.sum_dims(cls.slice(a, (slice(0, 0, 1),) * rank), tuple(range(rank)))
 
 
-def _columns(cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> Array:
+def _columns(cls: Any, a: Array, sizes: Numbers, options: ConvOptions, zero: Array) -> Array:
     """The windows of each group, one beside the other. All is a view but for the last reshape, which copies."""
-    a = pad(cls, a, options.padding)
+    a = _padded(cls, a, options.padding, zero)
     count, channels, *lengths = a.shape
     a = cls.reshape(a, (count * channels, *lengths))
     for dim, window in enumerate(zip(sizes, options.stride, options.dilation, strict=True)):
@@ -287,9 +291,8 @@ def _steps(size: int, step: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 
-def _by_pieces(cls: Any, compute: Callable[[Piece], Array], shape: Shape, pieces: list[Piece]) -> Array:
+def _joined(cls: Any, results: list[Array], shape: Shape, pieces: list[Piece]) -> Array:
     """The results of some pieces, each at its place in an array of a shape."""
-    results = [compute(piece) for piece in pieces]
     if len(results) == 1:
         return results[0]
     return cls.cat(tuple([piece.places(shape) for piece in pieces]), *results)
