@@ -18,7 +18,7 @@ from tests.support import (
     params_with_dtype,
     second_grads_of,
 )
-from tinyburn import Autodiff, Device, activation
+from tinyburn import Autodiff, Device, activation, nn
 
 Slope = Callable[[Callable[[AnyTensor], AnyTensor], Any], Any]
 
@@ -48,6 +48,13 @@ def test_ties_of_a_maximum_share_evenly(values: list[float], slope: Slope, base:
     winners = np.array(values) == max(values)
     assert_close(slope(lambda x: x.max(), values), winners / winners.sum(), tolerance=base.tolerance)
     assert_close(slope(lambda x: x.max_dim(0), values), winners / winners.sum(), tolerance=base.tolerance)
+
+
+def test_ties_in_a_window_of_a_pool_share_evenly(slope: Slope, base: UnderTest) -> None:
+    """An element that two windows see has a share from each."""
+    pool = nn.MaxPool1dConfig(2, stride=1).init()
+    found = slope(lambda x: pool(x.reshape((1, 1, -1))).flatten(), [3.0, 3.0, 1.0, 1.0, 2.0])
+    assert_close(found, [0.5, 1.5, 0.5, 0.5, 1.0], tolerance=base.tolerance)
 
 
 @pytest.mark.parametrize("values", [[1.0, 3.0, 1.0], [2.0, 2.0, 2.0]])

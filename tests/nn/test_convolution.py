@@ -92,6 +92,13 @@ def energy(case: Case, values: list[np.ndarray[Any, Any]], backend: Any = Autodi
     return loss, [leaf.grad(grads) for leaf in leaves]
 
 
+def gradient_in(x: AnyTensor, grads: Any) -> AnyTensor:
+    """A gradient, which must exist."""
+    found = x.grad(grads)
+    assert found is not None
+    return found
+
+
 def inputs_of(case: Case) -> list[np.ndarray[Any, Any]]:
     return [wave(case.shape, "float64"), *parameters(case, "float64")]
 
@@ -126,7 +133,7 @@ def test_second_derivatives_are_central_differences_of_the_first(case: Case) -> 
     grads = (result * result * result).sum().backward()
     directions = [np.cos(np.arange(value.size)).reshape(value.shape) for value in values]
     pairs = zip(outer, directions, strict=True)
-    slope = sum((x.grad(grads) * const(along, device.inner)).sum() for x, along in pairs)
+    slope: Any = sum((gradient_in(x, grads) * const(along, device.inner)).sum() for x, along in pairs)
     second = slope.backward()
     step = 1e-5
     ends = [energy(case, [x + sign * step * d for x, d in zip(values, directions, strict=True)])[1] for sign in (1, -1)]

@@ -83,13 +83,13 @@ def conv(cls: Any, a: Array, weight: Array, options: ConvOptions) -> Array:
     """The product of the weight with the columns of the input."""
     shape, sizes = conv_shape(a, weight, options), weight.shape[2:]
     pieces = _cut(a.shape, shape, sizes)
-    zero = zero_like(cls, a)
-    weight = _as_matrices(cls, weight, options.groups)
-    results = []
+    zero, weight = zero_like(cls, a), _as_matrices(cls, weight, options.groups)
+    results: list[Array] = []
     for piece in pieces:
-        product = cls.matmul(weight, _columns(cls, *piece.seen(cls, a, sizes, options), zero))
-        results.append(cls.reshape(product, piece.shape(shape)))
-    del weight, zero, product  # a mirrored weight is nobody else's: it goes before the whole is made
+        columns = _columns(cls, *piece.seen(cls, a, sizes, options), zero)
+        results.append(cls.reshape(cls.matmul(weight, columns), piece.shape(shape)))
+        del columns  # before the next ones are made
+    del weight  # a mirrored one is nobody else's: it goes before the whole is made
     return _joined(cls, results, shape, pieces)
 
 
