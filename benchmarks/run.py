@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import checkpointing
+import convolution
 import graph
 import import_time
 import large_ops
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "import_time": import_time.run,
     "tracing": tracing.run,
     "checkpointing": checkpointing.run,
+    "convolution": convolution.run,
     "planning": planning.run,
     "wgpu_ops": wgpu_ops.run,
     "wgpu_matmul": wgpu_matmul.run,

@@ -77,8 +77,8 @@ def test_a_name_of_theirs_is_not_ours_too(habit: Habit) -> None:
 
 
 CALLED = {f"{owner}.{name}" for owner in ("x", "Tensor") for name in dir(Tensor) if hasattr(Tensor, name)} | {
-    "nn.Linear",
-    "nn.LayerNorm",
+    *("nn.Linear", "nn.LayerNorm", "nn.Conv1d", "nn.Conv2d", "nn.ConvTranspose2d"),
+    *("nn.MaxPool2d", "nn.AvgPool2d", "nn.AdaptiveAvgPool2d"),
 }
 
 

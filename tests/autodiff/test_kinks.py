@@ -50,6 +50,13 @@ def test_ties_of_a_maximum_share_evenly(values: list[float], slope: Slope, base:
     assert_close(slope(lambda x: x.max_dim(0), values), winners / winners.sum(), tolerance=base.tolerance)
 
 
+def test_ties_in_a_window_of_a_pool_share_evenly(slope: Slope, base: UnderTest) -> None:
+    """An element that two windows see has a share from each."""
+    pool = nn.MaxPool1dConfig(2, stride=1).init()
+    found = slope(lambda x: pool(x.reshape((1, 1, -1))).flatten(), [3.0, 3.0, 1.0, 1.0, 2.0])
+    assert_close(found, [0.5, 1.5, 0.5, 0.5, 1.0], tolerance=base.tolerance)
+
+
 @pytest.mark.parametrize("values", [[1.0, 3.0, 1.0], [2.0, 2.0, 2.0]])
 def test_ties_of_a_minimum_share_evenly(values: list[float], slope: Slope, base: UnderTest) -> None:
     winners = np.array(values) == min(values)

@@ -32,6 +32,7 @@ from tinyburn import Autodiff, Device, Tensor, activation
 from tinyburn.autodiff.rules import (
     RULES,
     clamp_backward,
+    extreme_backward,
     leaky_relu_backward,
     multiply_no_nan,
     relu_backward,
@@ -115,6 +116,7 @@ CHECKS = [
     Check("multiply_no_nan", multiply_no_nan, (X, Y)),
     Check("scaled_mul", lambda x, y: scaled_mul(x, y, -1.5), (X, Y)),
     Check("relu_backward", lambda x: relu_backward(x, _constant_like(x)), (X,)),
+    Check("extreme_backward", lambda x: extreme_backward(x, _constant_like(x), _constant_like(x).max_dim(1)), (X,)),
     Check("leaky_relu_backward", lambda x: leaky_relu_backward(x, _constant_like(x), 0.2), (X,)),
     Check("clamp_backward", lambda x: clamp_backward(x, _constant_like(x), -0.5, 0.5), (X,)),
     Check("clamp_min", lambda x: x.clamp_min(-0.9), (X,)),

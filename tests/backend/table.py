@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn import DType
+from tinyburn.backend.convolution import ConvOptions
 
 Values = np.ndarray[Any, Any]
 
@@ -230,6 +231,18 @@ def _linear_rows() -> list[Row]:
             Row("squared_difference", operands, lambda a, b: (a - b) ** 2, note)
             for operands, note in (((X, Y), ""), ((ROW, COLUMN), "broadcast"), ((SPECIAL, OTHER), "special"))
         ],
+        Row("extreme_backward", (X, WHOLE, WHOLE.max(2, keepdims=True)), lambda a, b, c: np.where(b == c, a, 0)),
+        Row("extreme_backward", (X[:, :1], WHOLE, WHOLE.min(1, keepdims=True)), lambda a, b, c: (b == c) * a, "small"),
+        Row(
+            "extreme_backward",
+            (
+                np.array([0.0, 2.0, 2.0, 2.0, 2.0, 2.0]),
+                np.array([1, np.nan, np.nan, -np.inf, -np.inf, 1])[:6],
+                np.array([np.nan, np.nan, np.nan, -np.inf, np.inf, 1]),
+            ),
+            lambda a, b, c: np.array([0, np.nan, np.nan, 2, 0, 2]),
+            "special",
+        ),
         Row("squared_difference_backward", (X, Y, POSITIVE), lambda a, b, c: a * (b - c) * 2),
         Row("squared_difference_backward", (ROW, X, COLUMN), lambda a, b, c: a * (b - c) * 2, "broadcast"),
         Row(
@@ -390,6 +403,8 @@ def _movement_rows() -> list[Row]:
         Row("slice", (X, part), lambda a, parts: a[parts]),
         Row("slice", (X, nothing), lambda a, parts: a[parts], "nothing"),
         Row("slice_assign", (X, part, np.ones((2, 2, 2))), _assigned),
+        *_window_rows(),
+        *_conv_rows(),
         Row("gather", (X, 0, repeated), lambda a, d, i: a[_along(d, i)]),
         Row("gather", (X, 2, repeated[:, :2, :3]), lambda a, d, i: a[_along(d, i)], "smaller"),
         Row("scatter", (X, 0, repeated, Y[:1]), lambda a, d, i, b: _added(a, _along(d, i), b), "repeated"),
@@ -399,6 +414,99 @@ def _movement_rows() -> list[Row]:
         Row("select_assign", (X, 0, far, np.ones((3, 3, 4))), lambda a, d, i, b: _added(a, i, b), "repeated"),
         Row("select_assign", (X, 1, rows_of, np.ones((2, 4, 4))), lambda a, d, i, b: _added(a, (slice(None), i), b)),
     ]
+
+
+def _windows(a: Values, dim: int, size: int, step: int, dilation: int) -> Values:
+    """By their definition, one element after another."""
+    count = max((a.shape[dim] - (size - 1) * dilation - 1) // step + 1, 0)
+    elements = [np.take(a, [i * step + j * dilation for i in range(count)], dim) for j in range(size)]
+    return np.stack(elements, -1)
+
+
+def _windows_added(a: Values, dim: int, length: int, step: int, dilation: int) -> Values:
+    out = np.zeros((*a.shape[:dim], length, *a.shape[dim + 1 : -1]))
+    for window in range(a.shape[dim]):
+        for at in range(a.shape[-1]):
+            np.moveaxis(out, dim, 0)[window * step + at * dilation] += np.take(a[..., at], window, dim)
+    return out
+
+
+def _window_rows() -> list[Row]:
+    line, cube = _rng.uniform(-2, 2, 9), _rng.uniform(-2, 2, (2, 7, 3))
+    rows = []
+    for note, a, dim, size, step, dilation in (
+        ("", cube, 1, 3, 1, 1),
+        ("apart", cube, 1, 2, 3, 1),
+        ("dilated", cube, 1, 3, 2, 2),
+        ("one", line, 0, 1, 1, 1),
+        ("whole", line, 0, 9, 2, 1),
+        ("every-second", line, 0, 1, 2, 5),
+        ("none", line, 0, 5, 1, 3),
+        ("last-dim", cube, 2, 2, 1, 1),
+        ("empty", EMPTY, 1, 2, 1, 1),
+        ("int", INTS, 1, 2, 1, 1),
+    ):
+        rows.append(Row("unfold", (a, dim, size, step, dilation), _windows, note))
+        windows = _windows(a, dim, size, step, dilation)
+        rows.append(Row("add_windows", (windows, dim, a.shape[dim], step, dilation), _windows_added, note))
+    return rows
+
+
+def _conv(a: Values, weight: Values, options: ConvOptions) -> Values:
+    """By its definition, one element after another."""
+    pairs = ((0, 0), (0, 0), *options.padding)
+    a = np.pad(a, pairs)
+    rows, columns, *sizes = weight.shape
+    counts = [
+        (length - (size - 1) * apart - 1) // step + 1
+        for length, size, step, apart in zip(a.shape[2:], sizes, options.stride, options.dilation, strict=True)
+    ]
+    out = np.zeros((a.shape[0], rows, *counts))
+    for row in range(rows):
+        first = row // (rows // options.groups) * columns
+        for at in np.ndindex(*counts):
+            starts = [i * step for i, step in zip(at, options.stride, strict=True)]
+            places = [
+                slice(start, start + (size - 1) * apart + 1, apart)
+                for start, size, apart in zip(starts, sizes, options.dilation, strict=True)
+            ]
+            window = a[(slice(None), slice(first, first + columns), *places)]
+            out[(slice(None), row, *at)] = (window * weight[row]).sum(tuple(range(1, weight.ndim)))
+    return out
+
+
+def _linear_map(function: Callable[[Values], Values], shape: tuple[int, ...]) -> Values:
+    """The matrix of a linear function of arrays of a shape: its derivative is the transposed matrix."""
+    units = np.eye(math.prod(shape)).reshape(-1, *shape)
+    return np.stack([function(unit).ravel() for unit in units], 1)
+
+
+def _conv_transposed(a: Values, weight: Values, lengths: tuple[int, ...], options: ConvOptions) -> Values:
+    shape = (a.shape[0], weight.shape[1] * options.groups, *lengths)
+    return np.asarray((_linear_map(lambda x: _conv(x, weight, options), shape).T @ a.ravel()).reshape(shape))
+
+
+def _conv_by_weight(a: Values, b: Values, sizes: tuple[int, ...], options: ConvOptions) -> Values:
+    shape = (b.shape[1], a.shape[1] // options.groups, *sizes)
+    return np.asarray((_linear_map(lambda x: _conv(a, x, options), shape).T @ b.ravel()).reshape(shape))
+
+
+def _conv_rows() -> list[Row]:
+    rows = []
+    for note, lengths, channels, sizes, options in (
+        ("", (4, 5), (2, 4), (2, 3), ConvOptions((1, 1), ((1, 0), (1, 1)), (1, 1), 2)),
+        ("strides", (5, 4), (2, 2), (2, 2), ConvOptions((2, 1), ((0, 1), (0, 0)), (1, 2), 1)),
+        ("line", (6,), (1, 2), (3,), ConvOptions((1,), ((0, 0),), (2,), 1)),
+        ("one-place", (3, 2), (2, 1), (1, 1), ConvOptions((1, 1), ((0, 0), (0, 0)), (1, 1), 1)),
+        ("volume", (3, 2, 3), (1, 2), (2, 1, 2), ConvOptions((1, 1, 2), ((0, 0), (1, 0), (1, 1)), (1, 1, 1), 1)),
+    ):
+        a = _rng.uniform(-2, 2, (2, channels[0], *lengths))
+        weight = _rng.uniform(-2, 2, (channels[1], channels[0] // options.groups, *sizes))
+        b = _conv(a, weight, options) / 4
+        rows.append(Row("conv", (a, weight, options), _conv, note))
+        rows.append(Row("conv_transpose", (b, weight, lengths, options), _conv_transposed, note))
+        rows.append(Row("conv_weight_backward", (a, b, sizes, options), _conv_by_weight, note))
+    return rows
 
 
 def _cat_rows() -> list[Row]:

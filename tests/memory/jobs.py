@@ -120,6 +120,29 @@ def attention(device: Device[Any], batch: int, heads: int = 2, length: int = 6, 
     return (mixed * x).sum().backward()
 
 
+class Cnn(Module):
+    """Two convolutions with a pool after each, of which the first goes through overlapping windows, and a layer."""
+
+    def __init__(self, device: Device[Any]) -> None:
+        self.first = nn.Conv2dConfig((1, 4), 3, padding=nn.PaddingConfig2d.Same).init(device)
+        self.second = nn.Conv2dConfig((4, 6), (3, 2), groups=2).init(device)
+        self.max_pool = nn.MaxPool2dConfig(3, stride=2, padding=nn.PaddingConfig2d.Explicit(1, 1)).init()
+        self.avg_pool = nn.AdaptiveAvgPool2dConfig(2).init()
+        self.last = nn.LinearConfig(24, 3).init(device)
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        x = self.max_pool(activation.relu(self.first(x)))
+        x = self.avg_pool(activation.relu(self.second(x)))
+        return self.last(x.reshape((x.shape[0], -1)))
+
+
+def cnn_step(device: Device[Any], batch: int, side: int = 11) -> Any:
+    model, sgd = Cnn(device), optim.SgdConfig().init()
+    x = Tensor.random((batch, 1, side, side), Distribution.Normal(0, 1), device)
+    y = Tensor.zeros((batch, 3), device)
+    return sgd.step(0.1, model, nn.MseLoss()(model(x), y).backward())
+
+
 def sized(job: Callable[..., Any], **sizes: Any) -> Callable[[Device[Any], int], Any]:
     """A job with other sizes than its own."""
     return lambda device, batch: job(device, batch, **sizes)
@@ -138,6 +161,8 @@ JOBS: dict[str, tuple[Callable[[Device[Any], int], Any], int]] = {
     "mlp with sigmoid": (sized(train_mlp, between=activation.sigmoid), 16),
     "mlp without momentum": (sized(train_mlp, momentum=0.0), 16),
     "mlp in segments": (segmented_mlp, 16),
+    "cnn": (cnn_step, 5),
+    "cnn, in pieces, 8 MB": (sized(cnn_step, side=64), 32),
     "normalize batch": (normalize_batch, 16),
     "normalize batch, 10 MB": (sized(normalize_batch, features=256), 1024),
     "attention": (attention, 3),

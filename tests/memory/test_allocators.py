@@ -18,7 +18,7 @@ WHY_NO_WGPU = Wgpu.why_unavailable()
 
 needs_wgpu = pytest.mark.skipif(WHY_NO_WGPU is not None, reason=str(WHY_NO_WGPU))
 
-WITH_MASKS = ["mlp with sigmoid"]
+WITH_MASKS = ["mlp with sigmoid", "cnn"]
 """Jobs that have tensors of bools, which Wgpu stores in four bytes each."""
 
 WITHOUT_MASKS: dict[str, Any] = {"relu": activation.relu, "tanh": activation.tanh, "gelu": activation.gelu}

@@ -24,6 +24,7 @@ tracked = Autodiff[NdArray].device()
 vector = Tensor.ones((4,), plain)
 matrix = Tensor.ones((16, 4), plain)
 cube = Tensor.ones((2, 16, 4), plain)
+images = Tensor.ones((2, 3, 8, 8), plain)
 on_meta = Tensor.ones((16, 4), meta)
 x = Tensor.ones((16, 4), tracked)
 w = Tensor.ones((4, 4), tracked).require_grad()
@@ -137,6 +138,16 @@ WRONG = {
     "ranks: eye": Wrong("vector + Tensor.eye(4, plain)", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: select by a matrix": Wrong(
         "matrix.select(0, labels.unsqueeze())", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "ranks: after unfold": Wrong("matrix + matrix.unfold(0, 2, 1)", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: an image without its batch": Wrong(
+        "nn.Conv2dConfig((2, 8), 3).init(plain)(cube)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "ranks: a pool of lines for images": Wrong(
+        "nn.MaxPool1dConfig(2).init()(images)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "backends: a convolution on another": Wrong(
+        "nn.Conv2dConfig((3, 8), 5).init(tracked)(images)", "arg-type", "reportArgumentType", "BackendMismatch"
     ),
     "ranks: too short a permutation": Wrong("cube.permute(1, 0)", "call-arg", "reportCallIssue", "ShapeError"),
     "ranks: too long a permutation": Wrong("matrix.permute(0, 2, 1)", "call-arg", "reportCallIssue", "ShapeError"),
@@ -580,6 +591,19 @@ RIGHT = {
     "modules: fork": Right("layer.fork(plain)(matrix)", "Tensor[NdArray, D2, Float]"),
     "modules: to_device": Right("layer.to_device(meta)(on_meta)", "Tensor[Meta, D2, Float]"),
     "modules: no_grad": Right("layer.no_grad()(x)", "Tensor[Autodiff[NdArray], D2, Float]"),
+    "windows: of a dim": Right("matrix.unfold(0, 4, 2)", "Tensor[NdArray, D3, Float]"),
+    "windows: of labels, apart": Right("labels.unfold(0, 2, 1, dilation=2)", "Tensor[NdArray, D2, Int]"),
+    "modules: a convolution": Right("nn.Conv2dConfig((3, 8), 5).init(tracked)", "Conv2d[Autodiff[NdArray]]"),
+    "modules: a convolution's result": Right(
+        "nn.Conv2dConfig((3, 8), 5).init(plain)(images)", "Tensor[NdArray, D4, Float]"
+    ),
+    "modules: a transposed convolution's result": Right(
+        "nn.ConvTranspose1dConfig((16, 2), 3).init(plain)(cube)", "Tensor[NdArray, D3, Float]"
+    ),
+    "modules: a convolution elsewhere": Right(
+        "nn.Conv1dConfig(16, 2, 3).init(tracked).valid()(cube)", "Tensor[NdArray, D3, Float]"
+    ),
+    "modules: a pool": Right("nn.MaxPool2dConfig(2).init()(images)", "Tensor[NdArray, D4, Float]"),
     "modules: a step": Right("optim.SgdConfig().init().step(0.1, model, model(x).sum().backward())", "Model"),
     "optim: a step of Adam": Right(
         "optim.AdamConfig(grad_clipping=optim.GradientClippingConfig.Norm(1.0)).init()"

@@ -24,6 +24,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from tinyburn.activation import sigmoid
+from tinyburn.backend.convolution import ConvOptions
 from tinyburn.backend.interface import Array, Backend
 from tinyburn.backend.operations import NUMBERS, OPERATIONS, Operation
 from tinyburn.base.shape import Shape, reduced_count
@@ -61,6 +62,11 @@ def relu_backward(g: AnyTensor, out: AnyTensor) -> AnyTensor:
     """``g`` where ``out``, the result of a relu, is above 0, else 0; without memory for a mask. NaN where ``out`` is
     NaN, unless ``g`` is 0."""
     return g._ask("relu_backward", out)
+
+
+def extreme_backward(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
+    """``g`` where ``a`` equals ``out``, its largest or smallest, else 0; without memory for a mask."""
+    return g._ask("extreme_backward", a, out)
 
 
 @one_operation
@@ -202,10 +208,10 @@ def _winner(g: AnyTensor, mine: AnyTensor, other: AnyTensor | float) -> AnyTenso
 
 
 def _extreme(g: AnyTensor, a: AnyTensor, out: AnyTensor, dims: tuple[int, ...]) -> AnyTensor:
-    """The gradient of a maximum or minimum, shared evenly by the elements that equal it."""
-    hits = (a == out).cast(g.dtype)
-    share = hits.mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
-    return multiply_no_nan(multiply_no_nan(g, (1.0 / reduced_count(a.shape, dims)) / share), hits)
+    """The gradient of a maximum or minimum, shared evenly by the elements that equal it; NaN where that is NaN."""
+    share = (a == out).cast(g.dtype).mean_dims(dims)  # the mean and not the sum: in float16 a count can overflow
+    mine = multiply_no_nan(g, (1.0 / reduced_count(a.shape, dims)) / share)
+    return extreme_backward(mine, a, out)
 
 
 def _extreme_of_all(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
@@ -303,8 +309,27 @@ def _chosen(g: AnyTensor, mask: AnyTensor) -> AnyTensor:
     return _zeros(g.shape, g).mask_where(mask, g)
 
 
+def _add_windows(g: AnyTensor, a_shape: Shape, dim: int, step: int, dilation: int) -> AnyTensor:
+    return g._ask("add_windows", dim, a_shape[dim], step, dilation)
+
+
+def _windows(g: AnyTensor, a_shape: Shape, dim: int, step: int, dilation: int) -> AnyTensor:
+    return g._ask("unfold", dim, a_shape[-1], step, dilation)
+
+
 def _unpermute(g: AnyTensor, axes: tuple[int, ...]) -> AnyTensor:
     return g.permute(*sorted(range(len(axes)), key=axes.__getitem__))
+
+
+# A convolution is linear in both operands: its derivatives are of its own family (see `tinyburn.backend.convolution`).
+
+
+def _conv_input(g: AnyTensor, a_shape: Shape, weight: AnyTensor, options: ConvOptions) -> AnyTensor:
+    return g._ask("conv_transpose", weight, a_shape[2:], options)
+
+
+def _conv_weight(g: AnyTensor, weight_shape: Shape, a: AnyTensor, options: ConvOptions) -> AnyTensor:
+    return a._ask("conv_weight_backward", g, weight_shape[2:], options)
 
 
 # fmt: off
@@ -326,6 +351,11 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
                            lambda g, a, b: squared_difference_backward(g, b, a)),
     "add_scaled":      (lambda g: g,                                  lambda g, scale: g * scale),
     "linear":          (linear_input, linear_weight, linear_bias),
+    "conv":            (_conv_input, _conv_weight),
+    "conv_transpose":  (lambda g, weight, options: g._ask("conv", weight, options),
+                        lambda g, weight_shape, a, options: _conv_weight(a, weight_shape, g, options)),
+    "conv_weight_backward": (lambda g, a_shape, b, options: _conv_input(b, a_shape, g, options),
+                             lambda g, a, options: a._ask("conv", g, options)),
     # one operand
     "neg":             (lambda g: -g,),
     "abs":             (lambda g, a: multiply_no_nan(g, a.sign()),),
@@ -358,6 +388,7 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
     # the derivatives of functions, which are functions themselves
     "relu_backward":       (relu_backward, None),
+    "extreme_backward":    (lambda g, b, out: extreme_backward(g, b, out),           None, None),
     "leaky_relu_backward": (lambda g, b, slope: leaky_relu_backward(g, b, slope),    None),
     "clamp_backward":      (lambda g, b, low, high: clamp_backward(g, b, low, high), None),
     "tanh_backward":       (tanh_backward,                            _tanh_bend),
@@ -387,6 +418,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "flip":            (lambda g, dims: g.flip(dims),),
     "cat":             (lambda g, which, places: g[places[which]],),
     "slice":           (lambda g, a_shape, parts: _zeros(a_shape, g).slice_assign(parts, g),),
+    "unfold":          (_add_windows,),
+    "add_windows":     (_windows,),
     "slice_assign":    (_without,                                     lambda g, parts: g[parts]),
     "gather":          (lambda g, a_shape, dim, indices: _zeros(a_shape, g).scatter(dim, indices, g), None),
     "scatter":         (lambda g: g, None,                            lambda g, dim, indices: g.gather(dim, indices)),

@@ -77,8 +77,21 @@ def _relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArra
         np.bitwise_and(a.view(whole), s.bits, out.view(whole))
         return
     np.greater(result, s.zero, s.truth)
+    _keep_or_nan(s, out, a, result)
+
+
+def _extreme_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, result: NumPyArray) -> None:
+    np.equal(b, result, s.truth)
+    _keep_or_nan(s, out, a, result)
+
+
+def _keep_or_nan(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
+    """``a`` where ``s.truth``, else 0; NaN where the result is, which must not be lost, unless the gradient is 0."""
+    if _is_finite(result):
+        _keep(s, out, a)
+        return
     _keep(s, s.y, a)
-    np.isnan(result, s.truth)  # which must not be lost, unless the gradient is 0
+    np.isnan(result, s.truth)
     np.not_equal(a, s.zero, s.other)
     np.logical_and(s.truth, s.other, s.truth)
     np.copyto(s.y, math.nan, where=s.truth)
@@ -309,6 +322,7 @@ def _add_scaled(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale
 KERNELS: dict[str, Kernel] = {
     "multiply_no_nan": _multiply_no_nan,
     "relu_backward": _relu_backward,
+    "extreme_backward": _extreme_backward,
     "erf": _erf,
     "leaky_relu": _leaky_relu,
     "sigmoid": _sigmoid,

@@ -20,8 +20,18 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType, to_dtype
-from tinyburn.base.shape import Shape, broadcast_shape, part_shape, permuted, reduced_count, reduced_shape
+from tinyburn.base.shape import (
+    Shape,
+    broadcast_shape,
+    part_shape,
+    permuted,
+    reduced_count,
+    reduced_shape,
+    window_count,
+)
 
+from . import convolution
+from .convolution import ConvOptions
 from .device import Device
 from .operations import OPERATIONS, broadcast, composed, required
 
@@ -101,6 +111,16 @@ def like_indices(a: Any, dim: int, indices: Any) -> Shape:
 def picked(a: Any, dim: int, indices: Any) -> Shape:
     """A whole entry of one dim for each index."""
     return (*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :])
+
+
+def windowed(a: Any, dim: int, size: int, step: int, dilation: int) -> Shape:
+    """A dim has its windows, and a new last dim the elements of each."""
+    return (*a.shape[:dim], window_count(a.shape[dim], size, step, dilation), *a.shape[dim + 1 :], size)
+
+
+def without_windows(a: Any, dim: int, length: int, *_: Any) -> Shape:
+    """A dim has its elements again, and the last dim is gone."""
+    return (*a.shape[:dim], length, *a.shape[dim + 1 : -1])
 
 
 def single(*_: Any) -> Shape:
@@ -286,6 +306,7 @@ class Backend:
     expand          = required("a, shape",           "dims of size 1 read again and again", as_asked, view="always")
     flip            = required("a, dims",            "some dims read from their end", like_first, view="always")
     slice           = required("a, parts",           "a forward slice of each dim", part, view="always")
+    unfold          = required("a, dim, size, step, dilation", "windows of one dim", windowed, view="always")
     slice_assign    = required("a, parts, b",        "``a`` with one part replaced", like_first)
     cat             = required("places, *part",      "parts side by side, each at its place", joined)
     gather          = required("a, dim, indices",    "an entry for each index", like_indices, cheap=False)
@@ -484,6 +505,13 @@ class Backend:
         return cls.mask_where(a, cls.lower(b, 0.0), cls.mul(a, slope))
 
     @classmethod
+    @composed(broadcast, fused=True)
+    def extreme_backward(cls, a: Array, b: Array, out: Array) -> Array:
+        """``a`` where ``b`` equals ``out``, its extreme, else 0; NaN where that is NaN, unless ``a`` is 0."""
+        lost = cls.mask_where(out, cls.bool_not(cls.is_nan(out)), 0.0)
+        return cls.mask_where(cls.mask_where(lost, cls.equal(a, 0.0), 0.0), cls.equal(b, out), a)
+
+    @classmethod
     @composed(broadcast, fused=True, in_place=True)
     def silu_backward(cls, a: Array, b: Array) -> Array:
         """``a * s * (1 + b * (1 - s))`` with ``s = sigmoid(b)``, but 0 where ``a`` is 0."""
@@ -502,6 +530,38 @@ class Backend:
     def softplus_backward(cls, a: Array, b: Array) -> Array:
         """``a * sigmoid(b)``, but 0 where ``a`` is 0."""
         return cls.multiply_no_nan(a, cls.sigmoid(b))
+
+    # Windows
+
+    @classmethod
+    @composed(without_windows, fused=True)
+    def add_windows(cls, a: Array, dim: int, length: int, step: int, dilation: int) -> Array:
+        """Windows added up in a dim of a length, each element where `unfold` reads it; 0 where none is."""
+        shape = without_windows(a, dim, length)
+        out = cls.expand(cls.reshape(convolution.zero_like(cls, a), (1,) * len(shape)), shape)
+        for at in range(a.shape[-1]):
+            places = window_places(shape, dim, a.shape[dim], at * dilation, step)
+            element = cls.reshape(_part(cls, a, len(shape), at, at + 1), part_shape(places))
+            out = cls.slice_assign(out, places, cls.add(cls.slice(out, places), element))
+        return out
+
+    @classmethod
+    @composed(convolution.conv_shape, cheap=False)
+    def conv(cls, a: Array, weight: Array, options: ConvOptions) -> Array:
+        """A weight that slides over the last dims of ``a``, and is multiplied with each of its windows."""
+        return convolution.conv(cls, a, weight, options)
+
+    @classmethod
+    @composed(convolution.conv_transpose_shape, cheap=False)
+    def conv_transpose(cls, a: Array, weight: Array, lengths: Shape, options: ConvOptions) -> Array:
+        """The derivative of `conv` by its input, of these lengths: each window gets the weight, times an element."""
+        return convolution.conv_transpose(cls, a, weight, lengths, options)
+
+    @classmethod
+    @composed(convolution.conv_weight_shape, cheap=False)
+    def conv_weight_backward(cls, a: Array, b: Array, sizes: Shape, options: ConvOptions) -> Array:
+        """The derivative of `conv` by its weight, of these sizes, for an input ``a`` and a gradient ``b``."""
+        return convolution.conv_weight_backward(cls, a, b, sizes, options)
 
     # What losses, layers and optimizers are made of
 
@@ -605,6 +665,12 @@ def _scale(cls: type[Backend], a: Array, dims: Dims) -> Array:
     largest = cls.maximum(cls.max_dims(a, dims), cls.neg(cls.min_dims(a, dims)))
     largest = cls.mask_where(largest, cls.is_inf(largest), 1.0)
     return cls.mask_where(largest, cls.equal(largest, 0.0), 1.0)
+
+
+def window_places(shape: Shape, dim: int, count: int, first: int, step: int) -> Parts:
+    """Where one element of each of ``count`` windows lies along a dim; ``first`` is its place in the first of them."""
+    whole = [slice(0, size, 1) for size in shape]
+    return (*whole[:dim], slice(first, first + count * step, step), *whole[dim + 1 :])
 
 
 def every_dim(a: Array) -> tuple[int, ...]:

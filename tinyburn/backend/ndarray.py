@@ -27,7 +27,7 @@ from .array_namespace import (
 from .blocks import apart
 from .device import Device, MemoryUsage, check_only_device
 from .fused import FUSED
-from .interface import Dims, Number, Operand, picked
+from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
 from .operations import OPERATIONS, called
 from .random import SeededDevice, draw_into
 
@@ -38,11 +38,32 @@ _FLOAT16, _FLOAT32 = NUMPY_DTYPES[DType.FLOAT16], NUMPY_DTYPES[DType.FLOAT32]
 
 def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
     """Folds a ufunc along some dims, which stay at size 1; in the dtype of the array unless given."""
-    out = None
-    if a.ndim > 2 and not a.flags.c_contiguous:  # by itself NumPy would copy the layout of a permuted operand
-        out = np.empty(reduced_shape(a.shape, dims), dtype or a.dtype)
-    result: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype or a.dtype, out=out, keepdims=True)
-    return result
+    if a.ndim < 3 or a.flags.c_contiguous:
+        row_major: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype or a.dtype, keepdims=True)
+        return row_major
+    out = np.empty(reduced_shape(a.shape, dims), dtype or a.dtype)  # by itself NumPy would copy the operand's layout
+    if 1 < reduced_count(a.shape, dims) <= _FEW_ENTRIES and out.dtype == a.dtype:
+        return _fold_entries(ufunc, a, dims, out)
+    ufunc.reduce(a, axis=dims, dtype=out.dtype, out=out, keepdims=True)
+    return out
+
+
+def _fold_entries(ufunc: np.ufunc, a: NumPyArray, dims: Dims, out: NumPyArray) -> NumPyArray:
+    """The same, one entry of the dims after another: NumPy would go along the dims that lie innermost in memory, and
+    over the windows of an image these are a few elements long."""
+    others = tuple([dim for dim in range(a.ndim) if dim not in dims])
+    outer = a.transpose((*dims, *others))
+    entries = [outer[place] for place in np.ndindex(outer.shape[: len(dims)])]
+    whole = out
+    out = out.reshape(outer.shape[len(dims) :])
+    ufunc(entries[0], entries[1], out=out)
+    for entry in entries[2:]:
+        ufunc(out, entry, out=out)
+    return whole
+
+
+_FEW_ENTRIES = 16
+"""With more of them, to pass over the result so often takes longer."""
 
 
 def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
@@ -55,9 +76,20 @@ def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     dtype = _FLOAT32 if a.dtype == _FLOAT16 else a.dtype
     is_precise = a.flags.forc if len(dims) == a.ndim else len(dims) == 1 and a.shape[dims[0]] <= _BLOCK
     if a.size > _FEW and not is_precise:
+        inner = _trailing(dims, a.ndim) if a.flags.c_contiguous else ()
+        if 0 < len(inner) < len(dims):
+            a = _fold(np.add, a, inner, dtype)  # in pairs, so that little is left for the other dims
         while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
             a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
     return _fold(np.add, a, dims, dtype)
+
+
+def _trailing(dims: Dims, rank: int) -> Dims:
+    """Those of some dims that are the last ones without a gap."""
+    first = rank
+    while first - 1 in dims:
+        first -= 1
+    return tuple(range(first, rank))
 
 
 def _in_pairs(a: NumPyArray, dims: Dims) -> bool:
@@ -332,6 +364,27 @@ class NdArray(ArrayNamespace):
         if a.size == 1:  # the same as below, in a tenth of the time
             return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
         return a if a.shape == shape else np.broadcast_to(a, shape)  # which can only be read
+
+    @staticmethod
+    def unfold(a: NumPyArray, dim: int, size: int, step: int, dilation: int) -> NumPyArray:
+        # NumPy's own `as_strided` takes three times as long, and loses the array that owns the memory.
+        owner, offset = a, 0
+        if not a.flags.c_contiguous:
+            owner = a if a.base is None else a.base
+            offset = a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        stride = a.strides[dim]
+        strides = (*a.strides[:dim], stride * step, *a.strides[dim + 1 :], stride * dilation)
+        return np.ndarray(windowed(a, dim, size, step, dilation), a.dtype, owner, offset, strides)
+
+    @staticmethod
+    @quiet
+    def add_windows(a: NumPyArray, dim: int, length: int, step: int, dilation: int) -> NumPyArray:
+        out = np.zeros(without_windows(a, dim, length), a.dtype)
+        for at in range(a.shape[-1]):
+            places = window_places(out.shape, dim, a.shape[dim], at * dilation, step)
+            part = out[places]
+            np.add(part, a[..., at], part)
+        return out
 
     @staticmethod
     def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:

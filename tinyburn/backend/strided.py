@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyburn.base.shape import Shape, is_contiguous, num_elements, part_shape, permuted, row_major_strides
 
-from .interface import Backend, Dims, Parts
+from .interface import Backend, Dims, Parts, windowed
 
 
 class StridedArray:
@@ -91,6 +91,12 @@ class Strided(Backend):
         strides = tuple(stride * part.step for stride, part in zip(a.strides, parts, strict=True))
         start = sum(stride * part.start for stride, part in zip(a.strides, parts, strict=True))
         return a.view(part_shape(parts), strides, a.offset + start)
+
+    @staticmethod
+    def unfold(a: StridedArray, dim: int, size: int, step: int, dilation: int) -> StridedArray:
+        stride = a.strides[dim]
+        strides = (*a.strides[:dim], stride * step, *a.strides[dim + 1 :], stride * dilation)
+        return a.view(windowed(a, dim, size, step, dilation), strides)
 
     @staticmethod
     def shares_buffer(a: StridedArray, b: StridedArray) -> bool:

@@ -43,6 +43,7 @@ _NO_CHANGE = "values never change; a new tensor has the new ones"
 _KEEPS = "sum and the like are over all dims; a dim that is reduced stays, with size 1"
 _DEVICE = "a device is an object, and nothing moves by itself"
 _BATCH_FIRST = "parameters are made on a device, and the batch is the first dim"
+_MADE = "parameters are made on a device"
 _RETURNED = "backward() returns the gradients; nothing keeps them"
 
 # fmt: off
@@ -160,7 +161,6 @@ HABITS: tuple[Habit, ...] = (
     Habit("nn.ReLU()",                         "nn.Relu()"),
     Habit("nn.GELU()",                         "nn.Gelu()"),
     Habit("nn.MSELoss()",                      "nn.MseLoss()"),
-    Habit("nn.Linear(3, 2)",                   "nn.LinearConfig(3, 2).init(device)", "parameters are made on a device"),
     Habit("nn.RNN(3, 2)",                      "nn.RnnConfig(3, 2).init(device)", _BATCH_FIRST),
     Habit("nn.GRU(3, 2)",                      "nn.GruConfig(3, 2).init(device)", _BATCH_FIRST),
     Habit("nn.LSTM(3, 2)",                     "nn.LstmConfig(3, 2).init(device)", _BATCH_FIRST),
@@ -196,6 +196,13 @@ HABITS: tuple[Habit, ...] = (
     Habit("nn.BCELoss()",                      "nn.BinaryCrossEntropyLossConfig().init(device)"),
     Habit("nn.BCEWithLogitsLoss()",            "nn.BinaryCrossEntropyLossConfig(logits=True).init(device)"),
     Habit("nn.PoissonNLLLoss()",               "nn.PoissonNllLossConfig().init()"),
+    Habit("nn.Linear(3, 2)",                   "nn.LinearConfig(3, 2).init(device)", _MADE),
+    Habit("nn.Conv1d(3, 8, 5)",                "nn.Conv1dConfig(3, 8, 5).init(device)", _MADE),
+    Habit("nn.Conv2d(3, 8, 5)",                "nn.Conv2dConfig((3, 8), 5).init(device)", _MADE),
+    Habit("nn.ConvTranspose2d(3, 8, 5)",       "nn.ConvTranspose2dConfig((3, 8), 5).init(device)", _MADE),
+    Habit("nn.MaxPool2d(2)",                   "nn.MaxPool2dConfig(2).init()", "a layer is made by its config"),
+    Habit("nn.AvgPool2d(2)",                   "nn.AvgPool2dConfig(2).init()", "a layer is made by its config"),
+    Habit("nn.AdaptiveAvgPool2d(1)",           "nn.AdaptiveAvgPool2dConfig(1).init()", "a layer is made by its config"),
     Habit("nn.Parameter(x)",                   "Param.from_tensor(x)"),
     Habit("nn.Module",                         "Module"),
     Habit("nn.functional.relu(x)",             "activation.relu(x)"),

@@ -112,6 +112,12 @@ def part_shape(parts: Sequence[slice]) -> Shape:
     return tuple(len(range(part.start, part.stop, part.step)) for part in parts)
 
 
+def window_count(length: int, size: int, step: int, dilation: int) -> int:
+    """How many whole windows lie in a dim: each spans ``(size - 1) * dilation + 1`` entries, and they start ``step``
+    apart."""
+    return max((length - (size - 1) * dilation - 1) // step + 1, 0)
+
+
 def row_major_strides(shape: Shape) -> tuple[int, ...]:
     """Elements to step over for each dim when the last dim is contiguous."""
     strides = [1] * len(shape)

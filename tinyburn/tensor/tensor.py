@@ -26,6 +26,7 @@ from .elementwise import Elementwise
 from .gradients import Gradients
 from .movement import Movement
 from .reduction import Reduction
+from .windows import Windows
 
 IB = TypeVar("IB", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
@@ -33,7 +34,7 @@ ID = TypeVar("ID")
 IK = TypeVar("IK")
 
 
-class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K]):
+class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K], Windows[B, D, K]):
     """An n-dimensional array of one dtype, on one device of one backend.
 
     The type says what is known before the program runs: ``Tensor[NdArray, D2, Float]`` has the backend `NdArray`,

@@ -75,7 +75,7 @@ def test_long_sums_of_products_do_not_lose_their_digits(gpu_device: Any):
 
 
 KNOWN_LOOPS = {
-    "k < params.length": "scatter: a part of the indices",
+    "k < params.length": "scatter: a part of the indices; add_windows: a part of the places in a window",
     "k < params.after": "argmax and argmin: a stretch of a line",
     "k < after": "reductions: a chunk",
     "j < end": "reductions: a group of 8 in a chunk",

@@ -14,7 +14,7 @@ import numpy as np
 
 from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace, float_bounds
 from tinyburn.backend.device import MemoryUsage, check_count
-from tinyburn.backend.interface import Array, Dims, Number
+from tinyburn.backend.interface import Array, Dims, Number, without_windows
 from tinyburn.backend.operations import OPERATIONS
 from tinyburn.backend.random import SeededDevice
 from tinyburn.base.distribution import AnyDistribution
@@ -195,6 +195,12 @@ class Cuda(ArrayNamespace):
         along = indices.reshape([-1 if axis == dim else 1 for axis in range(a.ndim)])
         return cls.scatter(a, dim, cp.broadcast_to(along, b.shape), b)
 
+    @staticmethod
+    def add_windows(a: Array, dim: int, length: int, step: int, dilation: int) -> Array:
+        out = cp.empty(without_windows(a, dim, length), a.dtype)
+        kernel("add_windows")(a, dim, step, dilation, out, size=out.size)
+        return out
+
     # About primitives
 
     @staticmethod
@@ -208,7 +214,7 @@ class Cuda(ArrayNamespace):
 
 
 for _name in KERNELS:
-    if _name in OPERATIONS and OPERATIONS[_name].fused:
+    if _name in OPERATIONS and OPERATIONS[_name].fused and _name not in vars(Cuda):
         setattr(Cuda, _name, staticmethod(_by_kernel(_name)))
 
 # Every operation runs on the GPU where its operands lie. A default needs no such care: it is made of the others.

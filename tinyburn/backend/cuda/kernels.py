@@ -82,6 +82,9 @@ KERNELS: dict[str, CudaKernel] = {
     "tanh_backward": _slope("out", "W d = W(1) - v * v;"),
     "sigmoid_backward": _slope("out", "W d = v * (W(1) - v);"),
     "clamp_backward": CudaKernel("T a, T b, T low, T high", "T y", "y = b < low || b > high ? T(0) : a;"),
+    "extreme_backward": CudaKernel(
+        "T a, T b, T out", "T y", "y = b == out ? a : out != out && a != T(0) ? out : T(0);"
+    ),
     "leaky_relu_backward": CudaKernel("T a, T b, T slope", "T y", "y = b < T(0) ? T(a * slope) : a;"),
     "silu_backward": _slope("b", "W s = W(1) / (W(1) + exp(-v)); W d = s * (v * (W(1) - s) + W(1));"),
     "gelu_backward": _slope(
@@ -115,6 +118,27 @@ KERNELS: dict[str, CudaKernel] = {
         find_indices(i, indices.shape(), a.ndim, -1, at);
         at[dim] = wrapped(indices[at], a.shape()[dim]);
         y[i] = a[at];
+        """,
+        _PLACES,
+    ),
+    # Each thread owns one element of the result, and adds up what the windows that it lies in have for it.
+    "add_windows": CudaKernel(
+        "raw T a, int32 dim, int64 step, int64 dilation",
+        "raw T y",
+        """
+        ptrdiff_t at[a.ndim], total_rank = a.ndim - 1;
+        find_indices(i, y.shape(), total_rank, -1, at);
+        ptrdiff_t place = at[dim];
+        T total = T(0);
+        for (ptrdiff_t k = 0; k < a.shape()[total_rank] && k * dilation <= place; ++k) {
+            ptrdiff_t window = (place - k * dilation) / step;
+            if (window < a.shape()[dim] && window * step == place - k * dilation) {
+                at[dim] = window;
+                at[total_rank] = k;
+                total += a[at];
+            }
+        }
+        y[i] = total;
         """,
         _PLACES,
     ),

@@ -26,6 +26,7 @@ from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
 from .matmul import choose_tiling, linear, matmul, matmul_kernel
 from .random import draw_on_gpu, random_kernel
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
+from .windows import add_windows, add_windows_kernel
 
 _BOOL = np.dtype("bool")
 
@@ -36,6 +37,7 @@ _KERNELS: dict[str, Callable[[], Kernel]] = {
     "matmul": partial(matmul_kernel, choose_tiling(1024, 1024), "f32"),
     "gather": partial(indexing.gather_kernel, "f32", 2, 0),
     "scatter": partial(indexing.scatter_kernel, "f32", 2, 0),
+    "add_windows": partial(add_windows_kernel, "f32", 2, 0),
     "random": partial(random_kernel, "Normal"),
 }
 """A kernel of each operation that has one, in its plainest form, for reading."""
@@ -163,6 +165,10 @@ class Wgpu(Strided):
     matmul = staticmethod(matmul)
     gather = staticmethod(indexing.gather)
     scatter = staticmethod(indexing.scatter)
+
+    @staticmethod
+    def add_windows(a: StridedArray, dim: int, length: int, step: int, dilation: int) -> StridedArray:
+        return add_windows(a, dim, length, step, dilation)
 
     @staticmethod
     def linear(a: StridedArray, weight: StridedArray, bias: StridedArray) -> StridedArray:

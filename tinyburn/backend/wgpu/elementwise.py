@@ -76,6 +76,7 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "weighted_square_sum": "a * first + b * second * b",
     "adaptive_sum":    "a * first + b * second / (sqrt_of(c) + epsilon)",
     "squared_difference": "(a - b) * (a - b)",
+    "extreme_backward": "select(select(0.0, out, is_nan(out) && !is_zero(a)), a, equal(b, out))",
     "squared_difference_backward": "multiply_no_nan(a, (b - out) * 2.0)",
     "clamp":           {"f32": "minimum(maximum(a, low), high)", "i32": "min(max(a, low), high)"},
     "leaky_relu":      "select(a, a * slope, less(a, 0.0))",
