@@ -73,7 +73,7 @@ def run(
     loop = Loop(cell, backend.inner, length, bias is not None, len(starts), backwards)
     out, kept = loop.forward([x.primitive for x in inputs])
     result = GraphArray(out)
-    tracked = [at for at, x in enumerate(inputs) if x.is_tracked]
+    tracked = loop.tracked = [at for at, x in enumerate(inputs) if x.is_tracked]
     if tracked:
         saved = (*[x.primitive for x in inputs[1:]], out, *kept)
         names = ("weight", *["bias"] * loop.has_bias, *["state"] * loop.states, "out", *["step"] * len(kept))
@@ -91,7 +91,8 @@ class Loop:
     def __init__(self, cell: Cell, ops: Ops, length: int, has_bias: bool, states: int, backwards: bool) -> None:
         self.cell, self.ops, self.length = cell, ops, length
         self.has_bias, self.states, self.backwards = has_bias, states, backwards
-        self.gradients: list[Array | None] = []
+        self.tracked: list[int] = []  # the inputs that a gradient goes to
+        self.gradients: dict[int, Array] = {}
 
     def __repr__(self) -> str:
         return f"Loop({self.cell.name})"
@@ -165,10 +166,9 @@ class LoopRule:
     def gradient(self, g: AnyTensor, saved: Sequence[Any], parent: Any, is_spare: bool) -> AnyTensor:
         """The gradient of the input."""
         if self.names:
-            self.loop.gradients = [*self.loop.backward(g.primitive, saved)]
-        found = self.loop.gradients[self.at]
-        self.loop.gradients[self.at] = None
-        return g._new(found)
+            found = self.loop.backward(g.primitive, saved)
+            self.loop.gradients = {at: found[at] for at in self.loop.tracked}
+        return g._new(self.loop.gradients.pop(self.at))
 
     def tensors(self, saved: Sequence[Any]) -> list[tuple[str, Array]]:
         """What is kept."""
