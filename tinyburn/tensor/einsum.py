@@ -101,16 +101,16 @@ def _letters(terms: Iterable[Term]) -> str:
 
 
 def _cheapest_pair(terms: list[Term], output: str) -> tuple[int, int]:
-    """The pair whose result is smallest beside its two operands; of several, the first."""
+    """The pair whose result is smallest beside its two operands; of several, the one with the fewest products."""
 
-    def growth(pair: tuple[int, int]) -> int:
+    def cost(pair: tuple[int, int]) -> tuple[int, int]:
         kept = _letters(term for at, term in enumerate(terms) if at not in pair) + output
         sizes = [_sizes(terms[at]) for at in pair]
         both = sizes[0] | sizes[1]
         result = prod(size for letter, size in both.items() if letter in kept)
-        return result - sum(prod(one.values()) for one in sizes)
+        return result - sum(prod(one.values()) for one in sizes), prod(both.values())
 
-    return min(combinations(range(len(terms)), 2), key=growth)
+    return min(combinations(range(len(terms)), 2), key=cost)
 
 
 def _sizes(term: Term) -> dict[str, int]:
@@ -146,8 +146,8 @@ def _summed(term: Term, kept: str) -> Term:
     total = term.tensor.sum_dims(gone)
     if total.dtype != term.tensor.dtype:  # of small integers; a matmul keeps their format, too
         total = total.cast(term.tensor.dtype)
-    sizes = [size for at, size in enumerate(total.shape) if at not in gone]
-    return Term("".join(letter for letter in term.letters if letter in kept), total.reshape(sizes or [1]))
+    sizes = tuple([size for at, size in enumerate(total.shape) if at not in gone])
+    return Term("".join(letter for letter in term.letters if letter in kept), total.reshape(sizes or (1,)))
 
 
 def _product(a: Term, b: Term, kept: str) -> Term:
@@ -166,13 +166,13 @@ def _product(a: Term, b: Term, kept: str) -> Term:
             f"the product of {a.letters} and {b.letters} would have rank {len(letters)}, and {MAX_RANK} is the most"
         )
         raise ShapeError("einsum", reason, hint="contract a few operands first, in an einsum of their own")
-    return Term(letters, product.reshape([sizes[letter] for letter in letters] or [1]))
+    return Term(letters, product.reshape(tuple([sizes[letter] for letter in letters]) or (1,)))
 
 
 def _grouped(term: Term, groups: tuple[str, str, str]) -> Tensor[Any, Any, Any]:
     """The dims in the order of some groups of letters, and each group as one dim; no batch is no dim."""
     sizes = _sizes(term)
-    shape = [prod(sizes[letter] for letter in group) for group in groups]
+    shape = tuple([prod(sizes[letter] for letter in group) for group in groups])
     return _arranged(term, "".join(groups)).reshape(shape if groups[0] else shape[1:])
 
 

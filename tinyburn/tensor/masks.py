@@ -12,7 +12,7 @@ from tinyburn.base.errors import DTypeMismatch, ShapeError
 from tinyburn.base.shape import D2, D3, D4, D5, D6, MAX_RANK, Size, is_count
 
 from . import checks
-from .base import DB, B, D, K, Scalar, TensorBase
+from .base import DB, B, D, K, Scalar, TensorBase, as_temporary
 from .creation import Creation
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ class Masks(TensorBase[B, D, K]):
         on = checks.check_scalar("one_hot_fill", self, on_value)
         off = checks.check_scalar("one_hot_fill", self, off_value)
         hot: Any = self._hot("one_hot_fill", num_classes, axis)
-        base = self._new(self.device.backend.full((1,) * hot.rank, off, self.dtype, self.device))
-        return base.mask_fill(hot, on)
+        return self._single(off, hot.rank).mask_fill(hot, on)
 
     def any_dim(self: Masks[B, D, Bool], dim: int) -> Tensor[B, D, Bool]:
         """True where at least one entry along a dim is; False for none."""
@@ -116,7 +115,7 @@ class Masks(TensorBase[B, D, K]):
         if bounds and not 0 <= bounds[0] <= bounds[1] < num_classes:
             reason = f"the classes run from {bounds[0]} to {bounds[1]}, and there are {num_classes}"
             raise ShapeError(op, reason, hint=f"classes are 0 to {num_classes - 1}")
-        classes = Creation.arange(0, num_classes, self.device).cast(self.dtype)
+        classes = as_temporary(Creation.arange(0, num_classes, self.device)).cast(self.dtype)
         places = classes.reshape([num_classes if dim == axis else 1 for dim in range(self.rank + 1)])
         return self._new(self.primitive).unsqueeze_dim(axis).equal(places)
 
@@ -131,6 +130,6 @@ def _positions(op: str, shape: Sequence[Size], offset: int, device: Device[DB]) 
         raise DTypeMismatch(op, f"the diagonal {offset!r} is not a whole number")
     *batch, rows, columns = map(index_of, sizes)
     ones = (1,) * len(batch)
-    meets = Creation.arange(index_of(offset), rows + index_of(offset), device).reshape((*ones, rows, 1))
-    across = Creation.arange(0, columns, device).reshape((*ones, 1, columns))
-    return across.expand((*batch, 1, columns)), meets
+    meets = as_temporary(Creation.arange(index_of(offset), rows + index_of(offset), device))
+    across = as_temporary(Creation.arange(0, columns, device)).reshape((*ones, 1, columns))
+    return across.expand((*batch, 1, columns)), meets.reshape((*ones, rows, 1))

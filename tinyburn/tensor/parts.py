@@ -71,7 +71,7 @@ class Parts(TensorBase[B, D, K]):
         """This tensor with one number at every place of ``index``."""
         x = self._whole()
         number = checks.check_scalar("slice_fill", self, value)
-        one = self._new(self.device.backend.full((1,) * self.rank, number, self.dtype, self.device))
+        one = self._single(number, self.rank)
         return x.slice_assign(index, one.expand(x[index].shape))
 
     def take(self, dim: int, indices: Tensor[B, Any, Int]) -> Tensor[B, Any, K]:

@@ -13,7 +13,7 @@ from tinyburn.base.errors import ShapeError
 from tinyburn.base.shape import D1, MAX_RANK, Size
 
 from . import checks
-from .base import DB, B, D, K, TensorBase
+from .base import DB, B, D, K, TensorBase, as_temporary
 from .creation import Creation, _checked_shape
 from .einsum import contract, parse
 from .movement import Movement
@@ -61,8 +61,8 @@ class Products(TensorBase[B, D, K]):
         result has the letters that come once, in alphabetical order.
 
         More than two operands are contracted pair by pair: always the pair whose result is smallest beside its
-        operands. Each pair becomes one batched `matmul`, or a product of elements if there is nothing to sum. An empty
-        right side gives shape ``(1,)``, as every full reduction does.
+        operands, and of several the one with the fewest products. Each pair becomes one batched `matmul`, or a product
+        of elements if there is nothing to sum. An empty right side gives shape ``(1,)``, as every full reduction does.
 
         Raises ShapeError for an equation that cannot be read, or sizes that differ for one letter; DTypeMismatch,
         DeviceMismatch or BackendMismatch as `matmul` does.
@@ -78,8 +78,8 @@ class Products(TensorBase[B, D, K]):
             raise ShapeError("cartesian_grid", reason, given={"shape": sizes})
         lines: list[Any] = []
         for dim, size in enumerate(sizes):
-            line = Creation.arange(0, size, device).reshape([size if at == dim else 1 for at in range(len(sizes))])
-            lines.append(line.expand(sizes))
+            line = as_temporary(Creation.arange(0, size, device))
+            lines.append(line.reshape([size if at == dim else 1 for at in range(len(sizes))]).expand(sizes))
         return Movement.stack(lines, -1)
 
     def _vectors(self, op: str, other: Tensor[B, Any, K]) -> TensorBase[B, D, K]:

@@ -79,7 +79,7 @@ class Repetition(TensorBase[B, D, K]):
         if mode == "edge":
             return _joined(x, [_extended(dim, size, *pairs[dim]) for dim, size in enumerate(x.shape)])
         number = checks.check_scalar("pad", self, mode)
-        fill = self._new(self.device.backend.full((1,) * self.rank, number, self.dtype, self.device))
+        fill = self._single(number, self.rank)
         return _joined(x, [_filled(dim, fill, *pair) for dim, pair in enumerate(pairs)])
 
     def _all(self) -> Tensor[B, D, K]:
