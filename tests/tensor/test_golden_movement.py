@@ -12,7 +12,7 @@ import pytest
 from tests.golden.movement import CASES, DTYPES, EINSUMS, FILE, Values, operands
 from tests.golden.operations import weights
 from tests.support import BASES, AnyTensor, UnderTest, const, ints, params_with_dtype
-from tinyburn import Autodiff, Tensor, linalg
+from tinyburn import Autodiff, BalancedCheckpointing, NdArray, Tensor, Traced, linalg
 
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 PLACES = [[0, 2], [1, 0], [0, 2], [0, 1]]
@@ -111,3 +111,84 @@ def assert_near(found: AnyTensor, expected: list[float], dtype: str) -> None:
     wanted = np.array(expected)
     assert not np.isnan(wanted).any()
     np.testing.assert_allclose(found.to_numpy().ravel(), wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+FIRST = {name: cases[0] for name, cases in CASES.items()}
+
+
+def run(name: str, device: Any) -> tuple[list[AnyTensor], AnyTensor]:
+    """The leaves of a case, and the weighed sum of its result."""
+    dtype = str(device.float_dtype)
+    inputs = [whole(values, device) for values in operands(FIRST[name], dtype)]
+    result = OURS[name](*inputs)
+    return inputs, (result * const(weights(result.shape, dtype), device)).sum()
+
+
+def log_of(name: str, under_test: UnderTest) -> Any:
+    device: Any = under_test.inside(Traced).inside(Autodiff).device()
+    _, total = run(name, device)
+    if total.primitive.is_tracked:
+        total.backward()
+    return device.inner.log
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shapes_alone_write_the_same_log(name: str, base: UnderTest) -> None:
+    measured, predicted = log_of(name, base), log_of(name, base.shapes_alone())
+    assert predicted.events == measured.events
+    assert predicted.names == measured.names
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_recomputing_changes_no_bit(name: str) -> None:
+    found = []
+    for backend in (Autodiff[NdArray], Autodiff[NdArray, BalancedCheckpointing]):
+        inputs, total = run(name, backend.device())
+        grads = total.backward() if total.primitive.is_tracked else None
+        found.append([x.grad(grads) for x in inputs] if grads else [])
+    for one, other in zip(*found, strict=True):
+        assert one is not None
+        assert other is not None
+        assert one.to_numpy().tobytes() == other.to_numpy().tobytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_second_derivative_is_that_of_the_first(name: str) -> None:
+    """Along one direction, against a central difference of the gradient."""
+    device: Any = Autodiff[Autodiff[NdArray]].device(float_dtype="float64")
+    values = operands(FIRST[name], "float64")
+    leaves = [const(value, device.inner).require_grad() for value in values]
+    inputs = [Tensor.from_inner(leaf, device).require_grad() for leaf in leaves]
+    slopes = gradients(name, inputs)
+    total = sum([(slope * turned(slope)).sum() for slope in slopes], const([0.0], device.inner))
+    second = total.backward() if total.primitive.is_tracked else None
+    found = [leaf.grad(second) if second else None for leaf in leaves]
+    along = sum((one.to_numpy() * directed(one.shape)).sum() for one in found if one is not None)
+    step = 1e-5
+    sides = [along_turned(name, [value + sign * step * directed(value.shape) for value in values]) for sign in (1, -1)]
+    np.testing.assert_allclose(along, (sides[0] - sides[1]) / (2 * step), rtol=2e-6, atol=2e-6)
+
+
+def gradients(name: str, inputs: list[AnyTensor]) -> list[AnyTensor]:
+    result = OURS[name](*inputs)
+    weighed = (result * const(weights(result.shape, "float64"), result.device)).sum()
+    grads = weighed.backward() if result.primitive.is_tracked else None
+    found = [x.grad(grads) if grads else None for x in inputs]
+    return [slope for slope in found if slope is not None]
+
+
+def along_turned(name: str, values: list[Values]) -> float:
+    device = Autodiff[NdArray].device(float_dtype="float64")
+    slopes = gradients(name, [const(value, device).require_grad() for value in values])
+    return sum(float((slope * turned(slope)).sum().into_scalar()) for slope in slopes)
+
+
+def turned(slope: AnyTensor) -> AnyTensor:
+    """Some fixed numbers for the entries of a gradient."""
+    return const(np.cos(0.7 * np.arange(np.prod(slope.shape))).reshape(slope.shape), slope.device)
+
+
+def directed(shape: tuple[int, ...]) -> Values:
+    """Some fixed direction."""
+    found: Values = np.sin(1.1 * np.arange(np.prod(shape)) + 0.4).reshape(shape)
+    return found
