@@ -7,10 +7,10 @@ size 1, as in every reduction here.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tinyburn.base.errors import ConfigError, ShapeError
-from tinyburn.base.shape import MAX_RANK, normalize_dim
+from tinyburn.base.shape import D1, D2, D3, D4, MAX_RANK, normalize_dim
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands, check_tensor, describe
 from tinyburn.tensor.einsum import diagonal
@@ -26,6 +26,14 @@ K = TypeVar("K")
 # Products and diagonals
 
 
+@overload
+def outer(x: Tensor[B, D1, K], y: Tensor[B, D1, K]) -> Tensor[B, D2, K]: ...
+@overload
+def outer(x: Tensor[B, D2, K], y: Tensor[B, D2, K]) -> Tensor[B, D3, K]: ...
+@overload
+def outer(x: Tensor[B, D3, K], y: Tensor[B, D3, K]) -> Tensor[B, D4, K]: ...
+@overload
+def outer(x: Tensor[B, D, K], y: Tensor[B, D, K]) -> Tensor[B, Any, K]: ...
 def outer(x: Tensor[B, D, K], y: Tensor[B, D, K]) -> Tensor[B, Any, K]:
     """``x[…, i] * y[…, j]``: every entry of one vector by every entry of another, of shape (…, i, j)."""
     return outer_dim(x, y, -1)
@@ -41,6 +49,14 @@ def outer_dim(x: Tensor[B, D, K], y: Tensor[B, D, K], dim: int) -> Tensor[B, Any
     return cast("Tensor[B, Any, K]", cast(Any, left).mul(right))
 
 
+@overload
+def matvec(matrix: Tensor[B, D2, K], vector: Tensor[B, D1, K]) -> Tensor[B, D1, K]: ...
+@overload
+def matvec(matrix: Tensor[B, D3, K], vector: Tensor[B, D2, K]) -> Tensor[B, D2, K]: ...
+@overload
+def matvec(matrix: Tensor[B, D4, K], vector: Tensor[B, D3, K]) -> Tensor[B, D3, K]: ...
+@overload
+def matvec(matrix: Tensor[B, Any, K], vector: Tensor[B, Any, K]) -> Tensor[B, Any, K]: ...
 def matvec(matrix: Tensor[B, Any, K], vector: Tensor[B, Any, K]) -> Tensor[B, Any, K]:
     """``(…, n, k)`` by ``(…, k)`` gives ``(…, n)``. The dims of the batch broadcast where one of them is 1."""
     check_operands("matvec", matrix, vector, shapes=False)
@@ -51,6 +67,14 @@ def matvec(matrix: Tensor[B, Any, K], vector: Tensor[B, Any, K]) -> Tensor[B, An
     return (matrix @ vector.unsqueeze_dim(-1)).squeeze(-1)
 
 
+@overload
+def diag(x: Tensor[B, D2, K]) -> Tensor[B, D1, K]: ...
+@overload
+def diag(x: Tensor[B, D3, K]) -> Tensor[B, D2, K]: ...
+@overload
+def diag(x: Tensor[B, D4, K]) -> Tensor[B, D3, K]: ...
+@overload
+def diag(x: Tensor[B, Any, K]) -> Tensor[B, Any, K]: ...
 def diag(x: Tensor[B, Any, K]) -> Tensor[B, Any, K]:
     """The main diagonal of each matrix: ``(…, n, m)`` gives ``(…, min(n, m))``."""
     return diagonal(_matrices("diag", x))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index as index_of
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from tinyburn.backend.device import Device
 from tinyburn.base.dtype import Bool, Float, Int
 from tinyburn.base.errors import DTypeMismatch, ShapeError
-from tinyburn.base.shape import D2, D3, D4, D5, D6, MAX_RANK, Size, is_count
+from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Size, is_count
 
 from . import checks
 from .base import DB, B, D, K, Scalar, TensorBase, as_temporary
@@ -34,6 +34,18 @@ class Masks(TensorBase[B, D, K]):
 
     __slots__ = ()
 
+    @overload
+    @staticmethod
+    def tril_mask(shape: tuple[Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D2, Bool]: ...
+    @overload
+    @staticmethod
+    def tril_mask(shape: tuple[Size, Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D3, Bool]: ...
+    @overload
+    @staticmethod
+    def tril_mask(shape: tuple[Size, Size, Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D4, Bool]: ...
+    @overload
+    @staticmethod
+    def tril_mask(shape: Sequence[Size], offset: int, device: Device[DB]) -> Tensor[DB, Any, Bool]: ...
     @staticmethod
     def tril_mask(shape: Sequence[Size], offset: int, device: Device[DB]) -> Tensor[DB, Any, Bool]:
         """True above a diagonal and False in the lower triangle: what `mask_fill` overwrites to leave that.
@@ -43,12 +55,36 @@ class Masks(TensorBase[B, D, K]):
         columns, rows = _positions("tril_mask", shape, offset, device)
         return columns.greater(rows)
 
+    @overload
+    @staticmethod
+    def triu_mask(shape: tuple[Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D2, Bool]: ...
+    @overload
+    @staticmethod
+    def triu_mask(shape: tuple[Size, Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D3, Bool]: ...
+    @overload
+    @staticmethod
+    def triu_mask(shape: tuple[Size, Size, Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D4, Bool]: ...
+    @overload
+    @staticmethod
+    def triu_mask(shape: Sequence[Size], offset: int, device: Device[DB]) -> Tensor[DB, Any, Bool]: ...
     @staticmethod
     def triu_mask(shape: Sequence[Size], offset: int, device: Device[DB]) -> Tensor[DB, Any, Bool]:
         """True below a diagonal and False in the upper triangle: what `mask_fill` overwrites to leave that."""
         columns, rows = _positions("triu_mask", shape, offset, device)
         return columns.lower(rows)
 
+    @overload
+    @staticmethod
+    def diag_mask(shape: tuple[Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D2, Bool]: ...
+    @overload
+    @staticmethod
+    def diag_mask(shape: tuple[Size, Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D3, Bool]: ...
+    @overload
+    @staticmethod
+    def diag_mask(shape: tuple[Size, Size, Size, Size], offset: int, device: Device[DB]) -> Tensor[DB, D4, Bool]: ...
+    @overload
+    @staticmethod
+    def diag_mask(shape: Sequence[Size], offset: int, device: Device[DB]) -> Tensor[DB, Any, Bool]: ...
     @staticmethod
     def diag_mask(shape: Sequence[Size], offset: int, device: Device[DB]) -> Tensor[DB, Any, Bool]:
         """False on a diagonal, else True: what `mask_fill` overwrites to leave the diagonal."""
@@ -63,7 +99,15 @@ class Masks(TensorBase[B, D, K]):
         """The upper triangle of each matrix, with 0 below ``diagonal``."""
         return cast("Tensor[B, D, K]", self._cleared("triu", Masks.triu_mask, diagonal))
 
-    def one_hot(self: Numeric[B, D], num_classes: int) -> Tensor[B, Any, K]:
+    @overload
+    def one_hot(self: Numeric[B, D1], num_classes: int) -> Tensor[B, D2, K]: ...
+    @overload
+    def one_hot(self: Numeric[B, D2], num_classes: int) -> Tensor[B, D3, K]: ...
+    @overload
+    def one_hot(self: Numeric[B, D3], num_classes: int) -> Tensor[B, D4, K]: ...
+    @overload
+    def one_hot(self: Numeric[B, D], num_classes: int) -> Tensor[B, Any, K]: ...
+    def one_hot(self, num_classes: int) -> Tensor[B, Any, K]:
         """A new last dim of size ``num_classes``, with a 1 at the class that each element names, else 0.
 
         The dtype stays. Classes are 0 to ``num_classes - 1``; an Int tensor is held to that, as far as its backend can
