@@ -59,10 +59,6 @@ OURS: dict[str, Callable[..., AnyTensor]] = {
     "vector_normalize": lambda x: linalg.vector_normalize(x, 2.0, 1),
     "cov(0)": lambda x: x.cov(0, 1),
     "cov(1)": lambda x: x.cov(-1, 0),
-    "max_abs": lambda x: x.max_abs(),
-    "max_abs_dim(1)": lambda x: x.max_abs_dim(1),
-    "max_dims": lambda x: x.max_dims((0, -1)),
-    "min_dims": lambda x: x.min_dims((0, -1)),
     "prod_dims": lambda x: x.prod_dims((0, -1)),
     "sum_dims_squeeze": lambda x: x.sum_dims_squeeze((0, -1)) ** 2,
     **{
