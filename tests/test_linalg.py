@@ -46,7 +46,7 @@ def test_the_norm_of_no_element() -> None:
 
 
 @pytest.mark.parametrize("norm", [0.5, 1, 1.5, 2, 3, math.inf])
-def test_norms_at_zero_have_slope_zero(norm: float, base_tracked: Device[Any]) -> None:
+def test_48_norms_at_zero_have_slope_zero(norm: float, base_tracked: Device[Any]) -> None:
     def length(x: AnyTensor) -> AnyTensor:
         return linalg.vector_norm(x, norm, 1)
 

@@ -49,6 +49,8 @@ CONFIGS: list[Config] = [
     nn.LinearConfig(4, 2),
     nn.LinearConfig(4, 2, bias=False, initializer=Initializer.Normal(0.0, 0.02)),
     nn.LinearConfig(4, 2, initializer=Initializer.Constant(0.5)),
+    nn.LinearConfig(4, 2, initializer=Initializer.TruncatedNormal(0.0, 0.1, -0.2, 0.2)),
+    nn.LinearConfig(4, 2, initializer=Initializer.KaimingNormal(1.0, fan_out_only=True)),
     optim.SgdConfig(0.9, 0.01),
     RunConfig(),
     RunConfig("meta", "meta", "float64", 3, False, True),

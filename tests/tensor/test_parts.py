@@ -153,3 +153,21 @@ def test_places_are_no_part_of_the_graph() -> None:
     found = x.grad(grads)
     assert found is not None
     assert found.to_numpy().tolist() == [3.0, 0.0]
+
+
+def test_38_rows_that_are_taken_twice_add_up(base_tracked: Device[Any]) -> None:
+    """An embedding by `take`: a row that comes twice gets both gradients, and the indices get none."""
+    table = const(np.zeros((3, 2)), base_tracked).require_grad()
+    weights = const([[[1.0], [2.0]], [[5.0], [0.0]]], base_tracked)
+    found = table.grad((table.take(0, ints([[1, 1], [0, 2]], base_tracked)) * weights).sum().backward())
+    assert found is not None
+    assert found.to_numpy().tolist() == [[5, 5], [3, 3], [0, 0]]
+
+
+def test_24_an_empty_batch_is_cut_rolled_and_padded(base_tracked: Device[Any]) -> None:
+    x = const(np.zeros((0, 3)), base_tracked).require_grad()
+    y = Tensor.cat(list(x.chunk(2, 1)), 1).roll((1,), (0,)).pad(((0, 0), (1, 1)), "reflect").repeat((2, 1))
+    assert y.shape == (0, 5)
+    found = x.grad(y.sum().backward())
+    assert found is not None
+    assert found.shape == (0, 3)

@@ -38,6 +38,25 @@ def test_any_equation_is_numpys(equation: str) -> None:
     assert Tensor.einsum(equation, *on_meta).shape == found.shape
 
 
+@pytest.mark.parametrize(
+    ("equation", "ranks"),
+    [
+        ("...ij,...jk->...ik", (4, 4)),
+        ("...ij,...jk->...ik", (2, 2)),
+        ("i...->...i", (3,)),
+        ("...ii->...i", (3,)),
+        ("...i,i->...", (3, 1)),
+        ("a...,...b", (3, 3)),
+        ("...ij->i", (3,)),
+        ("...ij->...", (2,)),
+    ],
+)
+def test_three_dots_are_numpys(equation: str, ranks: tuple[int, ...]) -> None:
+    arrays = [np.sin(np.arange(3.0**rank) + at).reshape((3,) * rank) for at, rank in enumerate(ranks)]
+    expected = np.einsum(equation, *arrays) if "->i" not in equation else np.einsum("bij->i", *arrays)
+    assert_close(Tensor.einsum(equation, *[const(one, plain()) for one in arrays]).to_numpy(), np.atleast_1d(expected))
+
+
 @pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk", "ij,kj->ki", "bij,bjk->bik"])
 def test_a_pair_is_one_matmul(equation: str) -> None:
     """It makes no other buffer, but for a reshape that a permute forces."""
@@ -99,7 +118,13 @@ WRONG: dict[str, tuple[Callable[[AnyTensor], Any], str]] = {
     "another size": (lambda x: Tensor.einsum("ij,jk->ik", x, x), "j is 3 in one place and 2 in another"),
     "a letter from nowhere": (lambda x: Tensor.einsum("ij->ik", x), "the result has k"),
     "a letter twice in the result": (lambda x: Tensor.einsum("ij->ii", x), "twice in the result"),
-    "an ellipsis": (lambda x: Tensor.einsum("...j->j", x), "there is no ellipsis"),
+    "more letters than dims": (lambda x: Tensor.einsum("...ijk->i", x), "operand 0 has rank 2, and 3 letters: ijk"),
+    "two dots": (lambda x: Tensor.einsum("..j->j", x), "is not a letter"),
+    "two ellipses": (lambda x: Tensor.einsum("...j...->j", x), "is not a letter"),
+    "ellipses of two ranks": (
+        lambda x: Tensor.einsum("...i,...i->...", x.flatten()[:3], x),
+        "three dots are 0 dims in one operand and 1 in another",
+    ),
     "no text": (lambda x: Tensor.einsum(x, x), "not text"),  # type: ignore[arg-type]
     "too high a rank": (
         lambda x: Tensor.einsum("ab,cd,ef,gh->abcdefgh", x, x, x, x),

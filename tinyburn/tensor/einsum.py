@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from math import prod
+from string import ascii_letters
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyburn.base.errors import ShapeError
@@ -32,15 +33,21 @@ def parse(equation: str, tensors: Sequence[Tensor[Any, Any, Any]]) -> tuple[list
     if not isinstance(equation, str):
         hint = 'write Tensor.einsum("ij,jk->ik", x, y)'
         raise ShapeError("einsum", f"the equation is {type(equation).__name__}, not text", hint=hint)
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    inputs = left.split(",")
-    output = right if arrow else "".join(letter for letter in sorted(set(left) - {","}) if left.count(letter) == 1)
     for tensor in tensors:
         checks.check_tensor(asked, tensor)
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    inputs = left.split(",")
+    hidden = [tensor.rank - len(one) + 3 for one, tensor in zip(inputs, tensors, strict=False) if "..." in one]
+    dots = "".join([letter for letter in ascii_letters if letter not in equation][: max([0, *hidden])])
+    alone = [letter for letter in sorted(set(left)) if left.count(letter) == 1 and letter.isalpha()]
+    inputs = [one.replace("...", dots, 1) for one in inputs]
+    output = right.replace("...", dots, 1) if arrow else dots + "".join(alone)
     reasons = [*_unreadable(inputs, output, len(tensors)), *_unfit(inputs, tensors)]
+    if len(set(hidden)) > 1:
+        reasons = [f"three dots are {min(hidden)} dims in one operand and {max(hidden)} in another"]
     if reasons:
         given = {f"operand {at}": checks.describe(tensor) for at, tensor in enumerate(tensors)}
-        raise ShapeError(asked, reasons, given=given, hint=_hint(equation))
+        raise ShapeError(asked, reasons, given=given)
     for other in tensors[1:]:
         checks.check_operands(asked, tensors[0], other, shapes=False)
     return inputs, output
@@ -77,10 +84,6 @@ def _unfit(inputs: list[str], tensors: Sequence[Tensor[Any, Any, Any]]) -> list[
 
 def _missing(letters: str, others: str) -> list[str]:
     return [letter for letter in dict.fromkeys(letters) if letter.isalpha() and letter not in others]
-
-
-def _hint(equation: str) -> str | None:
-    return "give every dim a letter of its own: there is no ellipsis here" if "." in equation else None
 
 
 # Computing it

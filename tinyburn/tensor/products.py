@@ -57,8 +57,9 @@ class Products(TensorBase[B, D, K]):
         """Einstein's notation: a letter for each dim of each operand, an arrow, and the letters of the result.
 
         What has the same letter is multiplied; a letter that the result lacks is summed over. ``"ij,jk->ik"`` is the
-        matrix product, ``"bi,bj->bij"`` an outer product for each b, ``"ii->i"`` a diagonal. Without an arrow the
-        result has the letters that come once, in alphabetical order.
+        matrix product, ``"bi,bj->bij"`` an outer product for each b, ``"ii->i"`` a diagonal. Three dots are all dims
+        that have no letter, ``"...ij,...jk->...ik"`` a batch of products; they have the same sizes in every operand.
+        Without an arrow the result has those, and the letters that come once, in alphabetical order.
 
         More than two operands are contracted pair by pair: always the pair whose result is smallest beside its
         operands, and of several the one with the fewest products. Each pair becomes one batched `matmul`, or a product
