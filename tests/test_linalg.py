@@ -148,3 +148,34 @@ def test_a_grid_carries_gradients() -> None:
     found = x.grad((across * down).sum().backward())
     assert found is not None
     assert found.to_numpy().tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_format_stays(dtype: str) -> None:
+    x = const(X, plain(dtype))
+    made = [
+        *(
+            x.repeat((2, 1, 1)),
+            x.roll((1,), (0,)),
+            x.pad(((1, 1),), "edge"),
+            x.pad(((1, 1),)),
+            x.tril(),
+            x.chunk(2, 1)[0],
+        ),
+        *(
+            Tensor.einsum("bij,bkj->bik", x, x),
+            x.cross(x, 1),
+            x.flatten(1).cov(0, 1),
+            linalg.outer(x, x),
+            linalg.trace(x),
+        ),
+        *[linalg.vector_norm(x, norm, 1) for norm in NORMS],
+        *(
+            linalg.cosine_similarity(x, x, 1),
+            grid.meshgrid([x.flatten()])[0],
+            x.slice_fill(0, 1.0),
+            x.prod_dims((0, 1)),
+        ),
+    ]
+    assert {str(one.dtype) for one in made} == {dtype}
+    assert all(np.isfinite(one.to_numpy()).all() for one in made)

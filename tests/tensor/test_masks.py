@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import AnyTensor, UnderTest, assert_close, const, ints, mask, plain
-from tinyburn import Device, DTypeMismatch, Meta, NdArray, ShapeError, Tensor, Traced
+from tinyburn import Bool, Device, DTypeMismatch, Meta, NdArray, ShapeError, Tensor, Traced
 from tinyburn.backend import Kind
 from tinyburn.backend.log import Category
 
@@ -111,3 +111,12 @@ def test_of_another_kind_is_refused() -> None:
         (x > 0).one_hot(2)
     with pytest.raises(DTypeMismatch, match=r"the diagonal 0\.5"):
         Tensor.tril_mask((2, 2), 0.5, Meta.device())  # type: ignore[arg-type]
+
+
+def test_the_type_in_brackets_is_checked() -> None:
+    device = plain()
+    assert Tensor[NdArray, 2, Bool].tril_mask((3, 3), 0, device).shape == (3, 3)
+    with pytest.raises(ShapeError, match="the type says rank 3"):
+        Tensor[NdArray, 3, Bool].tril_mask((3, 3), 0, device)
+    with pytest.raises(DTypeMismatch, match="the type says Bool"):
+        Tensor[NdArray, 2, Bool].cartesian_grid((3,), device)
