@@ -27,6 +27,8 @@ from tinyburn import (
     Traced,
     activation,
     autodiff,
+    grid,
+    linalg,
     memory,
     nn,
     optim,
@@ -74,6 +76,8 @@ def targets() -> dict[str, Callable[..., Any]]:
         found |= {f"{name}.{method}": getattr(tensor, method) for method in public if method not in _PROPERTIES}
         found |= {f"{name} {op}": getattr(tensor, f"__{op}__") for op in (*OPERATORS, *MASK_OPERATORS)}
     found |= {f"activation.{name}": getattr(activation, name) for name in ACTIVATIONS}
+    for part, names in ((linalg, LINALG), (grid, GRID)):
+        found |= {f"{part.__name__}.{name}": getattr(part, name) for name in names}
     found |= {f"nn.{name}": getattr(nn, name) for name in nn.__all__}
     for part in (memory, viz):
         named = ((name, getattr(part, name)) for name in part.__all__)
@@ -121,6 +125,9 @@ _PROPERTIES = {
     "primitive",
 }
 ACTIVATIONS = ("relu", "leaky_relu", "sigmoid", "tanh", "silu", "gelu", "softplus", "softmax", "log_softmax")
+LINALG = ("outer", "outer_dim", "matvec", "diag", "trace", "vector_norm", "l0_norm", "l1_norm", "l2_norm", "lp_norm")
+LINALG += ("max_abs_norm", "min_abs_norm", "vector_normalize", "cosine_similarity")
+GRID = ("meshgrid", "meshgrid_stack")
 TARGETS = targets()
 
 

@@ -18,9 +18,23 @@ from tests.code_lines import PACKAGE, code_lines
 FILES = sorted(PACKAGE.rglob("*.py"))
 NAMES = [str(path.relative_to(PACKAGE)) for path in FILES]
 
-# From the ground up. `activation` is one file of functions on tensors, and `text` the notebooks' name for base's; the
-# command line stands on everything.
-FLOORS = ["base", "text", "backend", "tensor", "activation", "autodiff", "module", "nn", "optim", "data", "train"]
+# From the ground up. `activation`, `linalg` and `grid` are a file of functions on tensors each, and `text` is the
+# notebooks' name for base's; the command line stands on everything.
+FLOORS = [
+    "base",
+    "text",
+    "backend",
+    "tensor",
+    "activation",
+    "linalg",
+    "grid",
+    "autodiff",
+    "module",
+    "nn",
+    "optim",
+    "data",
+    "train",
+]
 FLOORS += ["record", "onnx", "parallel", "memory", "viz", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"

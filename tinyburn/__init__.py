@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import activation, autodiff, backend, course, nn, optim
+from . import activation, autodiff, backend, course, grid, linalg, nn, optim
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Device, Finite, Meta, NdArray, Traced
 from .base import foreign
@@ -80,6 +80,8 @@ __all__ = [
     "activation",
     "autodiff",
     "course",
+    "grid",
+    "linalg",
     "memory",
     "nn",
     "optim",

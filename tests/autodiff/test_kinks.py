@@ -18,7 +18,8 @@ from tests.support import (
     params_with_dtype,
     second_grads_of,
 )
-from tinyburn import Autodiff, Device, activation, nn
+
+from tinyburn import Autodiff, Device, activation, linalg, nn
 
 Slope = Callable[[Callable[[AnyTensor], AnyTensor], Any], Any]
 
@@ -100,6 +101,12 @@ def test_var_of_a_constant_is_flat_and_of_one_element_unknown(base_tracked: Devi
 def test_norm_at_zero_has_slope_zero(shape: tuple[int, ...], base_tracked: Device[Any]) -> None:
     assert_close(grads_of(lambda x: x.norm(), np.zeros(shape), device=base_tracked)[0], np.zeros(shape))
     assert_close(grads_of(lambda x: (x * x).sum(), np.zeros(shape), device=base_tracked)[0], np.zeros(shape))
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0])
+def test_norms_along_a_dim_at_zero_have_slope_zero(p: float, base_tracked: Device[Any]) -> None:
+    found = grads_of(lambda x: linalg.lp_norm(x, p, 1), [[0.0, 0.0], [0.0, 2.0]], device=base_tracked)[0]
+    assert_close(found, [[0, 0], [0, 1]], str(base_tracked.float_dtype))
 
 
 def test_norm_with_some_zeros(slope: Slope, base: UnderTest) -> None:

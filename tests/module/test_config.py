@@ -54,6 +54,8 @@ CONFIGS: list[Config] = [
     nn.ConvTranspose2dConfig((2, 4), 3, stride=(2, 3), padding_out=(1, 2)),
     nn.MaxPool2dConfig(2, padding=nn.PaddingConfig2d.Explicit(1, 1), dilation=(1, 2)),
     nn.AdaptiveAvgPool2dConfig((1, 2)),
+    nn.LinearConfig(4, 2, initializer=Initializer.TruncatedNormal(0.0, 0.1, -0.2, 0.2)),
+    nn.LinearConfig(4, 2, initializer=Initializer.KaimingNormal(1.0, fan_out_only=True)),
     optim.SgdConfig(0.9, 0.01),
     RunConfig(),
     RunConfig("meta", "meta", "float64", 3, False, True),

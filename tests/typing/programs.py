@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyburn import (
     Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig,
-    Tensor, Traced, activation, autodiff, nn, optim,
+    Tensor, Traced, activation, autodiff, grid, linalg, nn, optim,
 )
 
 plain = NdArray.device()
@@ -149,6 +149,19 @@ WRONG = {
     "backends: a convolution on another": Wrong(
         "nn.Conv2dConfig((3, 8), 5).init(tracked)(images)", "arg-type", "reportArgumentType", "BackendMismatch"
     ),
+    "ranks: after one_hot": Wrong("labels + labels.one_hot(4)", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: after outer": Wrong(
+        "vector + linalg.outer(vector, vector)", "arg-type", "reportOperatorIssue", "ShapeError"
+    ),
+    "ranks: outer of a matrix and a vector": Wrong(
+        "linalg.outer(matrix, vector)", "arg-type", "reportCallIssue", "ShapeError"
+    ),
+    "ranks: after diag": Wrong("matrix + linalg.diag(matrix)", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: a triangle of a vector": Wrong("vector.tril()", "misc", "reportAttributeAccessIssue", "ShapeError"),
+    "ranks: a mask of a batch": Wrong(
+        "matrix.mask_fill(Tensor.tril_mask((2, 16, 4), 0, plain), 0.0)", "arg-type", "reportArgumentType", "ShapeError"
+    ),
+    "ranks: dot of matrices": Wrong("matrix.dot(matrix)", "misc", "reportAttributeAccessIssue", "ShapeError"),
     "ranks: too short a permutation": Wrong("cube.permute(1, 0)", "call-arg", "reportCallIssue", "ShapeError"),
     "ranks: too long a permutation": Wrong("matrix.permute(0, 2, 1)", "call-arg", "reportCallIssue", "ShapeError"),
     "ranks: an annotation": Wrong("wrong: Tensor[NdArray, D1] = matrix", "assignment", "reportAssignmentType", None),
@@ -405,6 +418,15 @@ WRONG = {
         "mse(x, x, reduction='max')", "arg-type", "reportArgumentType", "ConfigError"
     ),
     "modules: an activation of labels": Wrong("nn.Relu()(labels)", "arg-type", "reportArgumentType", "DTypeMismatch"),
+    "kinds: places of numbers": Wrong("vector.nonzero()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: any of numbers along a dim": Wrong(
+        "vector.any_dim(0)", "misc", "reportAttributeAccessIssue", "DTypeMismatch"
+    ),
+    "kinds: one_hot of truth values": Wrong("truths.one_hot(2)", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: the length of labels": Wrong(
+        "linalg.l2_norm(labels, 0)", "arg-type", "reportArgumentType", "DTypeMismatch"
+    ),
+    "backends: einsum": Wrong("Tensor.einsum('ij,kj->ik', matrix, on_meta)", None, None, "BackendMismatch"),
     "modules: a step without gradients": Wrong(
         "optim.SgdConfig().init().step(0.1, model, loss)", "arg-type", "reportArgumentType", "ConfigError"
     ),
@@ -450,6 +472,24 @@ RIGHT = {
     "ranks: swap_dims": Right("cube.swap_dims(0, 2)", "Tensor[NdArray, D3, Float]"),
     "ranks: slices": Right("matrix[1:3, ::2]", "Tensor[NdArray, D2, Float]"),
     "ranks: an int keeps its dim": Right("matrix[np.int64(1)]", "Tensor[NdArray, D2, Float]"),
+    "ranks: repeat, roll and pad": Right(
+        "matrix.repeat((2, 1)).roll((1,), (0,)).pad(((1, 1),), 'edge')", "Tensor[NdArray, D2, Float]"
+    ),
+    "ranks: chunks": Right("matrix.chunk(2, 0)[0]", "Tensor[NdArray, D2, Float]"),
+    "ranks: one entry after another": Right("[row for row in matrix.iter_dim(0)][0]", "Tensor[NdArray, D2, Float]"),
+    "ranks: one_hot": Right("labels.one_hot(4)", "Tensor[NdArray, D2, Int]"),
+    "ranks: a triangle": Right("matrix.tril(-1)", "Tensor[NdArray, D2, Float]"),
+    "ranks: a causal mask": Right(
+        "cube.mask_fill(Tensor.tril_mask((1, 16, 4), 0, plain), 0.0)", "Tensor[NdArray, D3, Float]"
+    ),
+    "ranks: outer": Right("linalg.outer(vector, vector)", "Tensor[NdArray, D2, Float]"),
+    "ranks: a diagonal": Right("linalg.diag(cube)", "Tensor[NdArray, D2, Float]"),
+    "ranks: a matrix by a vector": Right("linalg.matvec(matrix, vector)", "Tensor[NdArray, D1, Float]"),
+    "ranks: a length": Right("linalg.l2_norm(matrix, 1)", "Tensor[NdArray, D2, Float]"),
+    "ranks: einsum": Right("Tensor.einsum('ij,kj->ik', matrix, matrix)", "Tensor[NdArray, Any, Float]"),
+    "ranks: some dims as one": Right("cube.flatten(1)", "Tensor[NdArray, Any, Float]"),
+    "ranks: a grid": Right("grid.meshgrid([vector, vector])[0]", "Tensor[NdArray, Any, Float]"),
+    "ranks: places": Right("truths.nonzero()[0]", "Tensor[NdArray, D1, Int]"),
     "ranks: expand": Right("vector.unsqueeze().expand((3, -1))", "Tensor[NdArray, D2, Float]"),
     "made: ones": Right("Tensor.ones((4,), plain)", "Tensor[NdArray, D1, Float]"),
     "made: zeros with a dtype": Right("Tensor.zeros((2, 3), plain, dtype='float64')", "Tensor[NdArray, D2, Float]"),
@@ -502,6 +542,7 @@ RIGHT = {
         "matrix.max_dim_with_indices(1)", "tuple[Tensor[NdArray, D2, Float], Tensor[NdArray, D2, Int]]"
     ),
     "kinds: gather": Right("vector.gather(0, labels)", "Tensor[NdArray, D1, Float]"),
+    "kinds: any along a dim": Right("truths.any_dim(0)", "Tensor[NdArray, D1, Bool]"),
     "kinds: select": Right("matrix.select(0, labels)", "Tensor[NdArray, D2, Float]"),
     "kinds: mask_where": Right("vector.mask_where(truths, vector * 2.0)", "Tensor[NdArray, D1, Float]"),
     "kinds: activations": Right("activation.softmax(activation.relu(matrix), 1)", "Tensor[NdArray, D2, Float]"),

@@ -40,8 +40,8 @@ class LinearConfig(Config):
 
     def init(self, device: Device[DB]) -> Linear[DB]:
         """The layer, with its parameters on the device."""
-        weight = self.initializer.init((self.d_input, self.d_output), device, fan_in=self.d_input)
-        bias = self.initializer.init((self.d_output,), device, fan_in=self.d_input) if self.bias else None
+        weight = self.initializer.init((self.d_input, self.d_output), device, self.d_input, self.d_output)
+        bias = self.initializer.init((self.d_output,), device, self.d_input, self.d_output) if self.bias else None
         return Linear(weight, bias)
 
 

@@ -133,6 +133,18 @@ class TensorBase(Generic[B, D, K]):
             raise checks.reject_dtype(op, self, kind)
         return self.primitive
 
+    def _single(self, value: float, rank: int) -> Tensor[B, Any, Any]:
+        """One number in this dtype and on this device, in a shape that broadcasts, which an operation is made of."""
+        backend = self.device.backend
+        return as_temporary(self._new(backend.full((1,) * rank, value, self.dtype, self.device)))
+
+
+def as_temporary(tensor: Tensor[DB, D, K]) -> Tensor[DB, D, K]:
+    """A tensor that an operation has made for its own use: in the memory log it is no input of the user's."""
+    if tensor.device.backend.observed:
+        tensor.device.backend.note(tensor.primitive, "temporary")
+    return tensor
+
 
 _allocate: Any = object.__new__
 

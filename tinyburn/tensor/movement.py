@@ -12,7 +12,21 @@ from typing_extensions import TypeVar
 
 from tinyburn.base.dtype import Bool, Int
 from tinyburn.base.errors import DTypeMismatch, ShapeError
-from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, MAX_RANK, Shape, Size, expands, infer_size, whole_numbers
+from tinyburn.base.shape import (
+    D1,
+    D2,
+    D3,
+    D4,
+    D5,
+    D6,
+    MAX_RANK,
+    Shape,
+    Size,
+    expands,
+    infer_size,
+    num_elements,
+    whole_numbers,
+)
 
 from . import checks
 from .base import DB, B, D, K, TensorBase
@@ -64,9 +78,18 @@ class Movement(TensorBase[B, D, K]):
             return self._new(self.primitive)
         return self._new(self.device.backend.reshape(self.primitive, infer_size("reshape", old, shape)))
 
-    def flatten(self) -> Tensor[B, D1, K]:
-        """All elements in one dim."""
-        return self.reshape((-1,))
+    @overload
+    def flatten(self) -> Tensor[B, D1, K]: ...
+    @overload
+    def flatten(self, start_dim: int, end_dim: int = -1) -> Tensor[B, Any, K]: ...
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor[B, Any, K]:
+        """All elements in one dim; or the dims from ``start_dim`` to ``end_dim``, both of them too, as one."""
+        start, end = self._dim("flatten", start_dim), self._dim("flatten", end_dim)
+        if start > end:
+            reason = f"dim {start_dim} comes after dim {end_dim}"
+            raise ShapeError("flatten", reason, given={"shape": self.shape})
+        mine = self.primitive.shape
+        return self.reshape((*mine[:start], num_elements(mine[start : end + 1]), *mine[end + 1 :]))
 
     @overload
     def unsqueeze(self: Movement[B, D1, K]) -> Tensor[B, D2, K]: ...

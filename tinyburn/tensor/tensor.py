@@ -22,11 +22,17 @@ from . import checks
 from .base import DB, B, D, K
 from .creation import Creation
 from .data import TensorData, host_array
+from .dims import Dims
 from .elementwise import Elementwise
 from .gradients import Gradients
+from .masks import Masks
 from .movement import Movement
+from .parts import Parts
+from .products import Products
 from .reduction import Reduction
 from .windows import Windows
+from .repetition import Repetition
+from .statistics import Statistics
 
 IB = TypeVar("IB", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
@@ -34,7 +40,19 @@ ID = TypeVar("ID")
 IK = TypeVar("IK")
 
 
-class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K], Windows[B, D, K]):
+class Tensor(
+    Creation[B, D, K],
+    Elementwise[B, D, K],
+    Reduction[B, D, K],
+    Statistics[B, D, K],
+    Movement[B, D, K],
+    Dims[B, D, K],
+    Parts[B, D, K],
+    Repetition[B, D, K],
+    Masks[B, D, K],
+    Products[B, D, K],
+    Windows[B, D, K],
+):
     """An n-dimensional array of one dtype, on one device of one backend.
 
     The type says what is known before the program runs: ``Tensor[NdArray, D2, Float]`` has the backend `NdArray`,
@@ -303,6 +321,7 @@ def _data_lines(tensor: Tensor[Any, Any, Any]) -> list[str]:
 
 
 _MAKERS = {"from_data", "zeros", "ones", "full", "empty", "random", "arange", "eye", "from_inner"}
+_MAKERS |= {"tril_mask", "triu_mask", "diag_mask", "cartesian_grid"}
 
 
 class TypedTensor(types.GenericAlias):
