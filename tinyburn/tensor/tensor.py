@@ -25,7 +25,10 @@ from .data import TensorData, host_array
 from .elementwise import Elementwise
 from .gradients import Gradients
 from .movement import Movement
+from .order import Order
 from .reduction import Reduction
+from .scans import Scans
+from .trigonometry import Trigonometry
 
 IB = TypeVar("IB", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
@@ -33,7 +36,15 @@ ID = TypeVar("ID")
 IK = TypeVar("IK")
 
 
-class Tensor(Creation[B, D, K], Elementwise[B, D, K], Reduction[B, D, K], Movement[B, D, K]):
+class Tensor(
+    Creation[B, D, K],
+    Elementwise[B, D, K],
+    Trigonometry[B, D, K],
+    Reduction[B, D, K],
+    Scans[B, D, K],
+    Order[B, D, K],
+    Movement[B, D, K],
+):
     """An n-dimensional array of one dtype, on one device of one backend.
 
     The type says what is known before the program runs: ``Tensor[NdArray, D2, Float]`` has the backend `NdArray`,
