@@ -40,7 +40,8 @@ NO_OBJECTS = {"NoCheckpointing", "BalancedCheckpointing", "Distribution", "Initi
 
 
 def classes() -> list[type]:
-    """Every class of every file of tinyburn; a backend is never an object, nor are its parts, and a tensor's parts are the tensor's."""
+    """Every class of every file of tinyburn. A backend, or a part of one, is never an object, and a tensor's parts are
+    the tensor's."""
     found = []
     for module in pkgutil.walk_packages(tinyburn.__path__, "tinyburn."):
         if not module.name.endswith("__main__"):

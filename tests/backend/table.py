@@ -281,9 +281,9 @@ def _scan_rows() -> list[Row]:
     rows = []
     for name, ufunc in {**ufuncs, "logcumsumexp": np.logaddexp}.items():
         scan = lambda a, d, ufunc=ufunc: ufunc.accumulate(a, d)  # noqa: E731
-        rows += [Row(name, (X, dim), scan, f"dim{dim}") for dim in (1, 0, 2)]
-        rows += [Row(name, (EMPTY, dim), scan, f"empty-dim{dim}") for dim in (0, 1)]
-        rows += [Row(name, (SPECIAL, 0), scan, "special"), Row(name, (WHOLE, 2), scan, "ties")]
+        rows += [Row(name, (X, dim), scan, f"dim{dim}") for dim in (1, 0)]
+        rows.append(Row(name, (EMPTY, 0), scan, "empty"))
+        rows.append(Row(name, (SPECIAL, 0), scan, "special"))
         rows.append(Row(name, (np.cos(np.arange(1.0, 141.0)), 0), scan, "long"))
     return rows + [
         Row(name, (INTS, 1), lambda a, d, u=ufunc: u.accumulate(a, d), "int") for name, ufunc in ufuncs.items()
@@ -308,7 +308,7 @@ def _order_rows() -> list[Row]:
         Row("argsort", (a, dim, descending, dtype), _sorting, f"{note}-{dtype}-{'down' if descending else 'up'}")
         for note, (a, dim) in cases.items()
         for descending in (False, True)
-        for dtype in (DType.INT32, DType.INT64)
+        for dtype in ((DType.INT32,) if note else (DType.INT32, DType.INT64))
     ]
 
 

@@ -68,7 +68,7 @@ class Elementary:
     @classmethod
     @composed(broadcast, fused=True)
     def atanh(cls: Ops, a: Array) -> Array:
-        """The number whose hyperbolic tangent is ``a``: ``log1p(2 * t / (1 - t)) / 2`` for its size t, with its sign."""
+        """The number whose hyperbolic tangent is ``a``: ``log1p(2 * t / (1 - t)) / 2`` of its size t, and its sign."""
         size = cls.abs(a)
         return cls.mul(cls.sign(a), cls.mul(cls.log1p(cls.div(cls.mul(size, 2.0), cls.sub(1.0, size))), 0.5))
 
