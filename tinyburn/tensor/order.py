@@ -110,18 +110,19 @@ class Order(TensorBase[B, D, K]):
 
     def _largest(self, op: str, k: int, dim: int) -> Array:
         """The indices of the k largest."""
-        order = self._order(op, dim, True)
-        size = self.shape[dim]
+        self._of_kind(op, "number")
+        size = self.shape[self._dim(op, dim)]
         if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k <= size:
             reason = f"k is {k!r}, and there are {size} elements along dim {dim}"
             raise ShapeError(op, reason, given={"shape": self.shape}, hint=f"give a whole number from 0 to {size}")
-        return self._part(order, self._dim(op, dim), 0, int(k))
+        return self._part(self._order(op, dim, True), self._dim(op, dim), 0, int(k))
 
     def _middle(self, op: str, dim: int) -> Array:
         """The index of the lower median."""
-        order, dim = self._order(op, dim, False), self._dim(op, dim)
+        self._of_kind(op, "number")
+        dim = self._dim(op, dim)
         self._not_empty(op, (dim,))
-        return self._or_nan(self._entry(order, dim, (self.shape[dim] - 1) // 2), dim)
+        return self._or_nan(self._entry(self._order(op, dim, False), dim, (self.shape[dim] - 1) // 2), dim)
 
     def _or_nan(self, index: Array, dim: int) -> Array:
         """An index for each line; where the line has a NaN, that of the first one."""

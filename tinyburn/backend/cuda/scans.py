@@ -6,6 +6,8 @@ which is scanned in the same way; then each element takes in what stands at the 
 
 from __future__ import annotations
 
+from functools import cache
+
 from tinyburn.backend.interface import Array
 
 from .kernels import PLACES, WIDE, CudaKernel, compiled
@@ -33,7 +35,8 @@ template <typename T> __device__ T log_add_exp(T a, T b) {
 }
 """
 
-_CHUNKS = f"""
+STEPS = {
+    "chunks": f"""
     ptrdiff_t at[y.ndim], first = i / lines * {CHUNK}, size = y.shape()[dim];
     ptrdiff_t after = first + {CHUNK} < size ? first + {CHUNK} : size;
     find_indices(i % lines, y.shape(), y.ndim, dim, at);
@@ -45,9 +48,8 @@ _CHUNKS = f"""
         before = JOINED;
         y[at] = before;
     }}
-"""
-
-_CARRIES = f"""
+""",
+    "carries": f"""
     ptrdiff_t at[y.ndim], place = i / lines + {CHUNK};
     if (place % {CHUNK} != {CHUNK - 1}) {{  // what stands last in a chunk is done
         find_indices(i % lines, y.shape(), y.ndim, dim, at);
@@ -57,13 +59,16 @@ _CARRIES = f"""
         T value = y[at];
         y[at] = JOINED;
     }}
-"""
+""",
+}
+"""What a thread does: it scans a chunk, or it takes into one element what stands at the end of the chunk before."""
 
 
-def scan_kernel(name: str, code: str) -> CudaKernel:
-    """One of the two steps, for a scan."""
+@cache
+def scan_kernel(name: str, step: str) -> CudaKernel:
+    """One of the steps, for a scan."""
     before = PLACES + WIDE + (_LOG_ADD_EXP if name == "logcumsumexp" else "")
-    return CudaKernel("int32 dim, int64 lines", "raw T y", code.replace("JOINED", SCANS[name]), before)
+    return CudaKernel("int32 dim, int64 lines", "raw T y", STEPS[step].replace("JOINED", SCANS[name]), before)
 
 
 def scan(name: str, a: Array, dim: int) -> Array:
@@ -77,8 +82,8 @@ def scan(name: str, a: Array, dim: int) -> Array:
 def _scan(name: str, out: Array, dim: int) -> None:
     """Scans a dim of an array where it lies."""
     size, lines = out.shape[dim], out.size // out.shape[dim]
-    compiled(f"{name}_chunks", scan_kernel(name, _CHUNKS))(dim, lines, out, size=lines * -(-size // CHUNK))
+    compiled(f"{name}_chunks", scan_kernel(name, "chunks"))(dim, lines, out, size=lines * -(-size // CHUNK))
     if size > CHUNK:
         ends = out[tuple([slice(CHUNK - 1, None, CHUNK) if axis == dim else slice(None) for axis in range(out.ndim)])]
         _scan(name, ends, dim)
-        compiled(f"{name}_carries", scan_kernel(name, _CARRIES))(dim, lines, out, size=lines * (size - CHUNK))
+        compiled(f"{name}_carries", scan_kernel(name, "carries"))(dim, lines, out, size=lines * (size - CHUNK))
