@@ -18,7 +18,6 @@ from tests.support import (
     params_with_dtype,
     second_grads_of,
 )
-
 from tinyburn import Autodiff, Device, activation, linalg, nn
 
 Slope = Callable[[Callable[[AnyTensor], AnyTensor], Any], Any]
@@ -97,6 +96,33 @@ def test_var_of_a_constant_is_flat_and_of_one_element_unknown(base_tracked: Devi
     assert np.isnan(one(lambda x: x.var(0), [0.1], base_tracked)).all()
 
 
+def test_ties_of_a_running_maximum_share_evenly(slope: Slope, base: UnderTest) -> None:
+    """Of 1 3 3 2 3 the results are 1 3 3 3 3: of the first 3 all is its own, of the next two a half, of the last a
+    third."""
+    share = [1.0, 1 + 1 / 2 + 1 / 2 + 1 / 3, 1 / 2 + 1 / 2 + 1 / 3, 0.0, 1 / 3]
+    assert_close(slope(lambda x: x.cummax(0), [1.0, 3.0, 3.0, 2.0, 3.0]), share, tolerance=base.tolerance)
+    assert_close(slope(lambda x: x.cummin(0), [-1.0, -3.0, -3.0, -2.0, -3.0]), share, tolerance=base.tolerance)
+    assert slope(lambda x: x.cummax(0)[-1:], [3.0, 3.0]) == slope(lambda x: x.max(), [3.0, 3.0]) == [0.5, 0.5]
+
+
+def test_ties_of_a_sort_keep_their_order(slope: Slope, base_tracked: Device[Any]) -> None:
+    assert slope(lambda x: x.topk(1, 0), [3.0, 3.0]) == [1.0, 0.0]
+    assert slope(lambda x: x.sort(0)[:1], [3.0, 3.0]) == [1.0, 0.0]
+    assert slope(lambda x: x.median(0), [3.0, 3.0]) == [1.0, 0.0]
+
+
+def test_the_origin_has_no_angle_and_no_length(base_tracked: Device[Any]) -> None:
+    for name in ("atan2", "hypot"):
+        for gradient in grads_of(lambda y, x, name=name: getattr(y, name)(x), [0.0], [0.0], device=base_tracked):
+            assert gradient.tolist() == [0.0]
+
+
+def test_a_share_of_nothing_is_nothing(slope: Slope, base: UnderTest) -> None:
+    assert slope(lambda x: x.logcumsumexp(0), [-np.inf, -np.inf, 1.0]) == [0, 0, 1]
+    found = slope(lambda x: x.logcumsumexp(0)[1:], [-np.inf, -1.0, -1.0])
+    assert_close(found, [0.0, 1.5, 0.5], tolerance=base.tolerance)
+
+
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (1,)])
 def test_norm_at_zero_has_slope_zero(shape: tuple[int, ...], base_tracked: Device[Any]) -> None:
     assert_close(grads_of(lambda x: x.norm(), np.zeros(shape), device=base_tracked)[0], np.zeros(shape))
@@ -133,7 +159,7 @@ def test_powers_at_zero(slope: Slope) -> None:
     assert slope(lambda x: x**2, [0.0]) == [0]
 
 
-@pytest.mark.parametrize("name", ["floor", "ceil", "round", "sign"])
+@pytest.mark.parametrize("name", ["floor", "ceil", "round", "sign", "trunc"])
 def test_steps_have_slope_zero(name: str, slope: Slope) -> None:
     assert slope(lambda x: getattr(x, name)(), [-1.0, -0.5, 0.0, 0.5, 1.0]) == [0] * 5
 
@@ -165,6 +191,16 @@ DEAD_BRANCHES: dict[str, tuple[Callable[[AnyTensor], AnyTensor], float]] = {
     "exp overflows": (lambda x: x.exp(), 2000.0),
     "sinh overflows": (lambda x: x.sinh(), 2000.0),
     "cosh overflows": (lambda x: x.cosh(), -2000.0),
+    "asin at 1": (lambda x: x.asin(), 1.0),
+    "asin above 1": (lambda x: x.asin(), 2.0),
+    "acos at -1": (lambda x: x.acos(), -1.0),
+    "acosh at 1": (lambda x: (x + 1.0).acosh(), 0.0),
+    "acosh below 1": (lambda x: (x + 1.0).acosh(), -5.0),
+    "atanh at 1": (lambda x: x.atanh(), 1.0),
+    "log2 at 0": (lambda x: x.log2(), 0.0),
+    "log10 below 0": (lambda x: x.log10(), -1.0),
+    "hypot of nothing": (lambda x: x.hypot(0.0), 0.0),
+    "angle at the origin": (lambda x: x.atan2(x * 0.0), 0.0),
     "softplus of a large number": (activation.softplus, 1e308),
 }
 

@@ -47,6 +47,7 @@ Y = _rng.uniform(-1.7, 1.7, (2, 3, 2))
 POSITIVE = np.abs(X) + 0.4
 DENOMINATOR = np.sign(Y) * (np.abs(Y) + 0.4)
 MASK = Y > 0
+ZEROS = np.array([1.5, 0.0, -2.0, 0.7, 0.0, 1.1, -0.4])
 BACKWARDS = (1, slice(None, None, -2))
 
 
@@ -106,6 +107,11 @@ CHECKS = [
     Check("maximum", lambda x, y: x.maximum(y), (X, Y)),
     Check("maximum", lambda x: x.maximum(0.2), (X,), note="number"),
     Check("minimum", lambda x, y: x.minimum(y), (X, Y)),
+    Check("atan2", lambda x, y: x.atan2(y), (X, Y)),
+    Check("atan2", lambda x: x.atan2(-0.7) + Tensor.full_like(x, 0.3).atan2(x), (X,), note="number"),
+    Check("hypot", lambda x, y: x.hypot(y), (X, Y)),
+    Check("hypot", lambda x: x.hypot(0.5), (X,), note="number"),
+    Check("fmod", lambda x, y: x.fmod(y), (X, DENOMINATOR)),
     Check("matmul", lambda x, y: x @ y.transpose(), (X, Y)),
     Check("matmul", lambda x, y: x @ y[:1].transpose(), (X, Y), note="broadcast-batch"),
     Check("matmul", lambda x, y: x[:1] @ y.transpose(), (X, Y), note="broadcast-left"),
@@ -140,6 +146,12 @@ CHECKS = [
     Check("prod_dim", lambda x: x.prod_dim(1), (X,)),
     Check("prod_dim", lambda x: x.reshape((6, 2)).prod_dim(0), (X,), note="even-then-odd"),
     Check("prod_dim", lambda x: x.unsqueeze(6).prod_dim(-1), (X,), note="rank-6"),
+    Check("cumsum", lambda x: x.cumsum(1) ** 2, (X,)),
+    Check("cumprod", lambda x: x.cumprod(1), (X,)),
+    Check("cumprod", lambda x: x.cumprod(0), (ZEROS,), note="zeros"),
+    Check("cummax", lambda x: x.reshape((4, 3)).cummax(-2) ** 2, (X,)),
+    Check("cummin", lambda x: x.reshape((12,)).cummin(0) ** 2, (X,)),
+    Check("logcumsumexp", lambda x: x.reshape((12,)).logcumsumexp(0), (X,)),
     Check("sum_dims", lambda x: x.sum_dims((0, 2)) ** 2, (X,)),
     Check("mean_dims", lambda x: x.mean_dim(1) ** 2, (X,)),
     Check("max_dims", lambda x: x.max_dim(1) ** 2, (X,)),

@@ -110,6 +110,9 @@ _BINARY: dict[str, Any] = {
     "remainder": lambda a, b: a - b * np.floor(a / b),
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "fmod": np.fmod,
     "equal": np.equal,
     "not_equal": np.not_equal,
     "greater": np.greater,
@@ -134,12 +137,22 @@ _UNARY: dict[str, Any] = {
     "round": np.round,
     "is_nan": np.isnan,
     "is_inf": np.isinf,
+    "is_finite": np.isfinite,
+    "trunc": np.trunc,
+    "tan": np.tan,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
     "relu": lambda a: np.maximum(a, 0),
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
     "softplus": lambda a: np.logaddexp(a, 0),
     "silu": lambda a: a / (1 + np.exp(-a)),
     "gelu": lambda a: a * _share_below(a),
 }
+_ON_A_PART: dict[str, Any] = {
+    **{"log": np.log, "log1p": np.log1p, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt},
+    **{"asin": np.arcsin, "acos": np.arccos, "acosh": np.arccosh, "atanh": np.arctanh},
+}
+"""Functions that are real on a part of the numbers."""
 _BACKWARD: dict[str, Any] = {
     "tanh_backward": lambda a, out: _no_nan(a, 1 - out * out),
     "sigmoid_backward": lambda a, out: _no_nan(a, out * (1 - out)),
@@ -156,10 +169,11 @@ def _binary_rows() -> list[Row]:
         rows.append(Row(name, (WHOLE, np.round(Y) + 0.25), ufunc))
         rows.append(Row(name, (ROW, COLUMN), ufunc, "broadcast"))
         rows.append(Row(name, (X, 1.5), ufunc, "number-right"))
-        rows.append(Row(name, (1.5, POSITIVE), ufunc, "number-left"))
         rows.append(Row(name, (EMPTY, np.ones((1, 3))), ufunc, "empty"))
         if name != "remainder":
             rows.append(Row(name, (SPECIAL, OTHER), ufunc, "special"))
+        if name != "fmod":
+            rows.append(Row(name, (1.5, POSITIVE), ufunc, "number-left"))
     rows += [Row(name, (INTS, MORE_INTS), _BINARY[name], "int") for name in _INT_BINARY]
     rows.append(Row("remainder", (INTS, MORE_INTS), lambda a, b: a % b, "int"))
     return rows
@@ -181,8 +195,9 @@ def _unary_rows() -> list[Row]:
     rows += [Row(name, (EMPTY,), function, "empty") for name, function in _UNARY.items()]
     rows += [Row(name, (SPECIAL,), function, "special") for name, function in _UNARY.items()]
     rows += [Row(name, (INTS,), _UNARY[name], "int") for name in ("neg", "abs", "sign")]
-    for name, function in {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}.items():
-        rows += [Row(name, (POSITIVE,), function), Row(name, (SPECIAL,), function, "special")]
+    for name, function in _ON_A_PART.items():
+        inside = X * 0.45 if name in ("asin", "acos", "atanh") else POSITIVE + 1 if name == "acosh" else POSITIVE
+        rows += [Row(name, (inside,), function), Row(name, (SPECIAL,), function, "special")]
     halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])
     return [*rows, Row("round", (halves,), np.round, "half-to-even"), Row("bool_not", (MASK,), np.logical_not)]
 
@@ -291,7 +306,7 @@ def _reduction_rows() -> list[Row]:
     rows.append(Row("sum", (EMPTY,), _full(np.sum), "empty"))
     rows.append(Row("sum_dims", (EMPTY, (0,)), lambda a, dims: np.zeros((1, 3)), "empty"))
     rows.append(Row("sum", (INTS,), _full(np.sum), "int"))
-    return rows + _place_rows() + _spread_rows()
+    return rows + _place_rows() + _spread_rows() + _scan_rows() + _order_rows()
 
 
 def _place_rows() -> list[Row]:
@@ -302,6 +317,42 @@ def _place_rows() -> list[Row]:
             rows.append(Row("argmax", (WHOLE, dim, dtype), lambda a, d, _: np.argmax(a, d, keepdims=True), note))
             rows.append(Row("argmin", (WHOLE, dim, dtype), lambda a, d, _: np.argmin(a, d, keepdims=True), note))
     return rows
+
+
+def _scan_rows() -> list[Row]:
+    ufuncs: dict[str, Any] = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}
+    rows = []
+    for name, ufunc in {**ufuncs, "logcumsumexp": np.logaddexp}.items():
+        scan = lambda a, d, ufunc=ufunc: ufunc.accumulate(a, d)  # noqa: E731
+        rows += [Row(name, (X, dim), scan, f"dim{dim}") for dim in (1, 0)]
+        rows.append(Row(name, (EMPTY, 0), scan, "empty"))
+        rows.append(Row(name, (SPECIAL, 0), scan, "special"))
+        rows.append(Row(name, (np.cos(np.arange(1.0, 141.0)), 0), scan, "long"))
+    return rows + [
+        Row(name, (INTS, 1), lambda a, d, u=ufunc: u.accumulate(a, d), "int") for name, ufunc in ufuncs.items()
+    ]
+
+
+def _sorting(a: Values, dim: int, descending: bool, _: DType) -> Values:
+    """By Python's own sort, which is stable, of one line after another; NaN is the largest."""
+
+    def order(line: Values) -> list[int]:
+        keys = [(math.isnan(x), 0.0 if math.isnan(x) else x) for x in line.tolist()]
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=descending)  # reversed it is stable too
+
+    return np.apply_along_axis(order, dim, a) if a.size else np.zeros(a.shape, int)
+
+
+def _order_rows() -> list[Row]:
+    special = np.concatenate([SPECIAL, OTHER])
+    cases = {"": (X, 2), "ties": (WHOLE, 1), "special": (special, 0), "int": (INTS, 0)}
+    cases |= {"empty": (EMPTY, 0), "of-nothing": (EMPTY, 1), "long": (np.round(9 * np.cos(np.arange(150.0))), 0)}
+    return [
+        Row("argsort", (a, dim, descending, dtype), _sorting, f"{note}-{dtype}-{'down' if descending else 'up'}")
+        for note, (a, dim) in cases.items()
+        for descending in (False, True)
+        for dtype in ((DType.INT32,) if note else (DType.INT32, DType.INT64))
+    ]
 
 
 def _spread_rows() -> list[Row]:

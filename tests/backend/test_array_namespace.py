@@ -17,13 +17,14 @@ from tests.backend.table import ROWS, Row
 from tests.support import assert_close
 from tinyburn import Device, DType, NdArray, Tensor, Traced
 from tinyburn.backend import Backend
-from tinyburn.backend.array_namespace import STANDARD, ArrayNamespace
+from tinyburn.backend.array_namespace import COMPOSED_BUT_STANDARD, STANDARD, ArrayNamespace
 from tinyburn.backend.operations import OPERATIONS
 
 ELEMENTWISE = {
     name: STANDARD.get(name, name)
     for name, operation in OPERATIONS.items()
-    if operation.elementwise and not operation.is_default and hasattr(array_api_strict, STANDARD.get(name, name))
+    if (operation.elementwise and not operation.is_default and hasattr(array_api_strict, STANDARD.get(name, name)))
+    or name in COMPOSED_BUT_STANDARD
 }
 """The operations that the shared file takes from the standard, each with the standard's name."""
 
@@ -82,6 +83,7 @@ def _standard_numpy() -> types.ModuleType:
     module = types.ModuleType("standard_numpy")
     for name in (*ELEMENTWISE.values(), "reshape", "permute_dims", "broadcast_to", "empty", "take", "argmax", "argmin"):
         setattr(module, name, getattr(np, name))
+    module.argsort = lambda a, *, axis: np.argsort(a, axis=axis, stable=True)  # type: ignore[attr-defined]
     module.sum = lambda a, *, axis, dtype, keepdims: np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims)  # type: ignore[attr-defined]
     module.max = lambda a, *, axis, keepdims: np.max(a, axis=axis, keepdims=keepdims)  # type: ignore[attr-defined]
     module.min = lambda a, *, axis, keepdims: np.min(a, axis=axis, keepdims=keepdims)  # type: ignore[attr-defined]

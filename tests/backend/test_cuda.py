@@ -24,6 +24,7 @@ from tinyburn import Autodiff, BackendUnavailable, Distribution, NdArray, OutOfM
 from tinyburn.backend.cuda import Cuda, find
 from tinyburn.backend.cuda.kernels import KERNELS
 from tinyburn.backend.cuda.random import DRAWS
+from tinyburn.backend.cuda.scans import SCANS, STEPS, scan_kernel
 from tinyburn.backend.operations import OPERATIONS
 
 WHY_NOT = Cuda.why_unavailable()
@@ -150,7 +151,8 @@ def test_gpus_have_names_and_numbers(machine: Callable[..., None]) -> None:
 
 
 def test_each_kernel_is_text_that_can_be_read_without_a_gpu() -> None:
-    for row in (*KERNELS.values(), *DRAWS.values()):
+    scans = [scan_kernel(name, step) for name in SCANS for step in STEPS]
+    for row in (*KERNELS.values(), *DRAWS.values(), *scans):
         assert row.output.split()[-1] == "y"
         assert "y" in row.code
 

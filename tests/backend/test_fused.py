@@ -14,7 +14,11 @@ from tinyburn import NdArray
 from tinyburn.backend import Backend
 from tinyburn.backend.operations import OPERATIONS
 
-FUSED = [name for name, operation in OPERATIONS.items() if operation.fused and operation.elementwise]
+FUSED = [
+    name
+    for name, operation in OPERATIONS.items()
+    if operation.fused and operation.elementwise and operation.result == "like"
+]
 NUMBERS: dict[str, tuple[float, ...]] = {
     **{"clamp": (-0.5, 0.5), "clamp_backward": (-0.5, 0.5), "add_scaled": (3.0,)},
     **{"leaky_relu": (0.1,), "leaky_relu_backward": (0.1,)},

@@ -104,6 +104,11 @@ WRONG = {
     "ranks: compare": Wrong("matrix < vector", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: a method": Wrong("matrix.add(vector)", "arg-type", "reportArgumentType", "ShapeError"),
     "ranks: maximum": Wrong("matrix.maximum(vector)", "arg-type", "reportArgumentType", "ShapeError"),
+    "ranks: atan2": Wrong("matrix.atan2(vector)", "arg-type", "reportArgumentType", "ShapeError"),
+    "ranks: hypot": Wrong("vector.hypot(matrix)", "arg-type", "reportArgumentType", "ShapeError"),
+    "ranks: is_close": Wrong("matrix.is_close(vector)", "arg-type", "reportArgumentType", "ShapeError"),
+    "ranks: after sort": Wrong("vector + matrix.sort(0)", "arg-type", "reportOperatorIssue", "ShapeError"),
+    "ranks: after median": Wrong("vector + matrix.median(0)", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: after sum": Wrong("matrix + matrix.sum()", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: after unsqueeze": Wrong(
         "matrix + vector.unsqueeze().unsqueeze()", "arg-type", "reportOperatorIssue", "ShapeError"
@@ -279,6 +284,16 @@ WRONG = {
     ),
     "kinds: indices of numbers": Wrong("vector.gather(0, vector)", "arg-type", "reportArgumentType", "DTypeMismatch"),
     "kinds: not of numbers": Wrong("~vector", "misc", "reportOperatorIssue", "DTypeMismatch"),
+    "kinds: tan of labels": Wrong("labels.tan()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: log2 of labels": Wrong("labels.log2()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: cumsum of truths": Wrong("truths.cumsum(0)", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: sort of truths": Wrong("truths.sort(0)", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
+    "kinds: quantile of labels": Wrong(
+        "labels.quantile(0.5, 0)", "misc", "reportAttributeAccessIssue", "DTypeMismatch"
+    ),
+    "kinds: indices of a sort as numbers": Wrong(
+        "vector + vector.argsort(0)", "arg-type", "reportOperatorIssue", "DTypeMismatch"
+    ),
     "kinds: any of numbers": Wrong("vector.any()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"),
     "kinds: a cast to Int, then exp": Wrong(
         "vector.cast('int64').exp()", "misc", "reportAttributeAccessIssue", "DTypeMismatch"
@@ -454,6 +469,12 @@ RIGHT = {
     "ranks: a batch": Right("matrix.unsqueeze() * cube", "Tensor[NdArray, D3, Float]"),
     "ranks: numbers": Right("2 * matrix - 1.5 / matrix**2 % 3", "Tensor[NdArray, D2, Float]"),
     "ranks: reductions": Right("cube.mean() + matrix.sum()", "Tensor[NdArray, D1, Float]"),
+    "functions: angles": Right("matrix.atan2(matrix).tan()", "Tensor[NdArray, D2, Float]"),
+    "functions: closeness": Right("matrix.is_close(1.0)", "Tensor[NdArray, D2, Bool]"),
+    "functions: scans": Right("labels.cumsum(0)", "Tensor[NdArray, D1, Int]"),
+    "functions: a sort and its indices": Right("matrix.sort_with_indices(1)[1]", "Tensor[NdArray, D2, Int]"),
+    "functions: the largest": Right("cube.topk(2, -1)", "Tensor[NdArray, D3, Float]"),
+    "functions: the largest distance": Right("cube.max_abs()", "Tensor[NdArray, D1, Float]"),
     "ranks: kept dims": Right("matrix - matrix.mean_dim(0)", "Tensor[NdArray, D2, Float]"),
     "ranks: reshape": Right("matrix.reshape((4, 4, 4))", "Tensor[NdArray, D3, Float]"),
     "ranks: reshape to 5": Right("matrix.reshape((1, 1, 1, 16, 4))", "Tensor[NdArray, D5, Float]"),

@@ -30,6 +30,8 @@ from tinyburn.backend.operations import NUMBERS, OPERATIONS, Operation
 from tinyburn.base.shape import Shape, reduced_count
 from tinyburn.tensor import Tensor
 
+from . import scan_rules
+
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Derivative: TypeAlias = Callable[..., AnyTensor]
 
@@ -193,6 +195,23 @@ def _divisor(g: AnyTensor, a: AnyTensor | float, b: AnyTensor, out: AnyTensor) -
     return multiply_no_nan(g, ((out - a) / b).round())
 
 
+def _turn(g: AnyTensor, leg: AnyTensor | float, other: AnyTensor | float) -> AnyTensor:
+    """``g * leg / (leg * leg + other * other)``, without a square that overflows or is lost; 0 at the origin."""
+    length = leg.hypot(other) if isinstance(leg, Tensor) else other.hypot(leg)  # type: ignore[union-attr]
+    length = length.mask_fill(length == 0, 1.0)
+    return multiply_no_nan(g, leg / length / length)
+
+
+def _leg(g: AnyTensor, leg: AnyTensor, length: AnyTensor) -> AnyTensor:
+    """``g * leg / length``, and 0 at the origin."""
+    return multiply_no_nan(g, leg / length.mask_fill(length == 0, 1.0))
+
+
+def _on_circle(a: AnyTensor) -> AnyTensor:
+    """``1 / sqrt(1 - a * a)``, from a product that keeps its digits near 1 and -1."""
+    return ((1.0 - a) * (a + 1.0)).sqrt().recip()
+
+
 def _right_matrix(g: AnyTensor, b_shape: Shape, a: AnyTensor) -> AnyTensor:
     """``a.mT @ g``. Where one matrix serves a whole batch, the rows of all its entries go into one product: a product
     for each entry would have to be summed, and all of them would be alive until then."""
@@ -343,6 +362,9 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "powf":            (_base,                                        _exponent),
     "maximum":         (lambda g, a, b: _winner(g, a, b),             lambda g, a, b: _winner(g, b, a)),
     "minimum":         (lambda g, a, b: _winner(g, -a, -b),           lambda g, a, b: _winner(g, -b, -a)),
+    "atan2":           (lambda g, a, b: _turn(g, b, a),               lambda g, a, b: _turn(-g, a, b)),
+    "hypot":           (lambda g, a, out: _leg(g, a, out),            lambda g, b, out: _leg(g, b, out)),
+    "fmod":            (lambda g: g,                                  _divisor),
     "matmul":          (lambda g, b: g @ b.mT,                        _right_matrix),
     "mask_where":      (lambda g, mask: g.mask_fill(mask, 0), None,   _chosen),
     "multiply_no_nan": (multiply_no_nan,                              _second_factor),
@@ -365,12 +387,22 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "round":           (lambda g: _zeros(g.shape, g),),
     "exp":             (lambda g, out: multiply_no_nan(g, out),),
     "log":             (lambda g, a: _over(g, a),),
+    "log2":            (lambda g, a: _over(g, a * math.log(2)),),
+    "log10":           (lambda g, a: _over(g, a * math.log(10)),),
     "log1p":           (lambda g, a: _over(g, a + 1.0),),
     "sqrt":            (lambda g, out: multiply_no_nan(g, 0.5 / out),),
     "sin":             (lambda g, a: multiply_no_nan(g, a.cos()),),
     "cos":             (lambda g, a: multiply_no_nan(g, -a.sin()),),
     "sinh":            (lambda g, a: multiply_no_nan(g, a.cosh()),),
     "cosh":            (lambda g, a: multiply_no_nan(g, a.sinh()),),
+    "tan":             (lambda g, out: multiply_no_nan(g, out * out + 1.0),),
+    "asin":            (lambda g, a: multiply_no_nan(g, _on_circle(a)),),
+    "acos":            (lambda g, a: multiply_no_nan(g, -_on_circle(a)),),
+    "atan":            (lambda g, a: multiply_no_nan(g, 1.0 / (a * a + 1.0)),),
+    "asinh":           (lambda g, a: multiply_no_nan(g, 1.0 / a.hypot(1.0)),),
+    "acosh":           (lambda g, a: multiply_no_nan(g, 1.0 / ((a - 1.0).sqrt() * (a + 1.0).sqrt())),),
+    "atanh":           (lambda g, a: multiply_no_nan(g, 1.0 / ((1.0 - a) * (a + 1.0))),),
+    "trunc":           (lambda g: _zeros(g.shape, g),),
     "tanh":            (tanh_backward,),
     "erf":             (lambda g, a: multiply_no_nan(g, (-a * a).exp() * (2 / math.sqrt(math.pi))),),
     "powf_scalar":     (lambda g, a, exponent: _power(g, a, exponent),),
@@ -411,6 +443,12 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "var":             (_var,),
     "std":             (_std,),
     "norm":            (_norm,),
+    # scans
+    "cumsum":          (scan_rules.cumsum,),
+    "cumprod":         (scan_rules.cumprod,),
+    "cummax":          (scan_rules.cumulative_extreme,),
+    "cummin":          (scan_rules.cumulative_extreme,),
+    "logcumsumexp":    (scan_rules.logcumsumexp,),
     # movement
     "reshape":         (lambda g, a_shape: g.reshape(a_shape),),
     "permute":         (_unpermute,),
@@ -443,7 +481,17 @@ class Rule:
         makes_new: whether what it gives surely lies in a buffer of its own, and not in that of ``g``.
     """
 
-    __slots__ = ("_derivative", "_in_place", "_own", "_tensors", "makes_new", "names", "operation", "parameters", "places")
+    __slots__ = (
+        "_derivative",
+        "_in_place",
+        "_own",
+        "_tensors",
+        "makes_new",
+        "names",
+        "operation",
+        "parameters",
+        "places",
+    )
 
     is_exclusive = True
     """Whether what it gives is seen by nobody else, if it does not lie in the buffer of ``g``."""

@@ -23,10 +23,15 @@ from .operations import OPERATIONS, called
 STANDARD = {
     **{"sub": "subtract", "mul": "multiply", "div": "divide", "powf": "pow", "neg": "negative"},
     **{"lower": "less", "lower_equal": "less_equal"},
-    **{"is_nan": "isnan", "is_inf": "isinf", "bool_not": "logical_not"},
+    **{"is_nan": "isnan", "is_inf": "isinf", "is_finite": "isfinite", "bool_not": "logical_not"},
     **{"bool_and": "logical_and", "bool_or": "logical_or", "bool_xor": "logical_xor"},
 }
 """Elementwise operations that have another name in the standard: ours, and the standard's."""
+
+COMPOSED_BUT_STANDARD = (
+    *("tan", "asin", "acos", "atan", "asinh", "acosh", "atanh", "log2", "log10", "hypot", "trunc", "is_finite"),
+)
+"""Elementwise operations that the interface composes, and the standard has."""
 
 NUMPY_DTYPES = {member: np.dtype(member.value) for member in DType}
 """NumPy's object for each dtype, which is CuPy's too. To look it up by its name takes longer than to make zeros."""
@@ -46,7 +51,8 @@ class ArrayNamespace(Backend):
         super().__init_subclass__(**options)
         for operation in OPERATIONS.values():
             name = operation.name
-            if operation.elementwise and not operation.is_default and getattr(cls, name) is getattr(Backend, name):
+            is_composed = name in COMPOSED_BUT_STANDARD and cls.composes(name)
+            if operation.elementwise and (is_composed or getattr(cls, name) is getattr(Backend, name)):
                 setattr(cls, name, staticmethod(called(f"{cls.__name__}.{name}", cls._elementwise(name))))
 
     @classmethod
@@ -126,6 +132,22 @@ class ArrayNamespace(Backend):
     @classmethod
     def argmin(cls, a: Array, dim: int, dtype: DType) -> Array:
         return cls.cast(cls.xp.argmin(a, axis=dim, keepdims=True), dtype)
+
+    @classmethod
+    def argsort(cls, a: Array, dim: int, descending: bool, dtype: DType) -> Array:
+        """Stable in both directions: what is sorted for the other one is read from its end, and so are its indices.
+
+        Sorting needs some memory of its own for a moment, and so do the indices of the other direction.
+        """
+        if not descending:
+            return cls.cast(cls._order(a, dim), dtype)
+        order = cls.flip(cls._order(cls.flip(a, (dim,)), dim), (dim,))
+        return cls.cast(cls.sub(a.shape[dim] - 1, order), dtype)
+
+    @classmethod
+    def _order(cls, a: Array, dim: int) -> Array:
+        """The library's own argsort, which has NaN as the largest. That of the standard is stable."""
+        return cls.xp.argsort(a, axis=dim)
 
     # Movement
 

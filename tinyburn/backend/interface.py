@@ -33,7 +33,9 @@ from tinyburn.base.shape import (
 from . import convolution
 from .convolution import ConvOptions
 from .device import Device
-from .operations import OPERATIONS, broadcast, composed, required
+from .elementary import Elementary
+from .operations import OPERATIONS, broadcast, composed, like_first, required
+from .scans import Scans
 
 Array: TypeAlias = Any
 """A primitive of the backend. Each has a ``shape``, a tuple of ints, and a ``dtype``, which is NumPy's everywhere."""
@@ -45,12 +47,6 @@ Parts: TypeAlias = tuple[slice, ...]
 
 
 # How the shape of a result comes about: each takes the arguments of an operation
-
-
-def like_first(a: Any, *_: Any) -> Shape:
-    """That of the first operand."""
-    shape: Shape = a.shape
-    return shape
 
 
 def reduced(a: Any, dims: Any, *_: Any) -> Shape:
@@ -128,8 +124,11 @@ def single(*_: Any) -> Shape:
     return (1,)
 
 
-class Backend:
-    """The base of every backend: devices, the way in and out, and every operation, required or composed of those."""
+class Backend(Elementary, Scans):
+    """The base of every backend: devices, the way in and out, and every operation, required or composed of those.
+
+    What it inherits are composed operations too, each file of them with an idea of its own.
+    """
 
     has_values: ClassVar[bool] = True
     on_host: ClassVar[bool] = True
@@ -258,6 +257,7 @@ class Backend:
     powf_scalar     = required("a, exponent",        "``a ** exponent``")
     maximum         = required("a, b",               "the larger of two; NaN if either is")
     minimum         = required("a, b",               "the smaller of two; NaN if either is")
+    atan2           = required("a, b",               "the angle of the point ``(b, a)`` as seen from the origin")
     equal           = required("a, b",               "``a == b``; NaN equals nothing", result="bool")
     not_equal       = required("a, b",               "``a != b``", result="bool")
     greater         = required("a, b",               "``a > b``", result="bool")
@@ -299,6 +299,8 @@ class Backend:
     min_dims        = required("a, dims",            "the smallest over some dims; NaN if there is one", reduced)
     argmax          = required("a, dim, dtype",      "the first index of the largest", reduced, result="index")
     argmin          = required("a, dim, dtype",      "the first index of the smallest", reduced, result="index")
+    argsort         = required("a, dim, descending, dtype", "the indices that sort a dim, stable; NaN is the largest",
+                               like_first, result="index", cheap=False)
 
     # Movement
     reshape         = required("a, shape",           "another shape, copied if not contiguous", as_asked, view="maybe")

@@ -66,6 +66,14 @@ _FEW_ENTRIES = 16
 """With more of them, to pass over the result so often takes longer."""
 
 
+def _accumulate(ufunc: np.ufunc, a: NumPyArray, dim: int) -> NumPyArray:
+    """What a ufunc makes of all elements up to each one; of float16 in float32, as a sum."""
+    is_half = a.dtype.itemsize == 2 and a.dtype.kind == "f"
+    out = np.empty(a.shape, _FLOAT32 if is_half else a.dtype)
+    ufunc.accumulate(a, axis=dim, dtype=out.dtype, out=out)
+    return out.astype(a.dtype) if is_half else out
+
+
 def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     """The sum over some dims, which stay at size 1; of float16 in float32, so that it neither overflows nor stalls.
 
@@ -313,6 +321,7 @@ class NdArray(ArrayNamespace):
         np.maximum(a, out, out=out)
         return out
 
+    fmod: Any = staticmethod(called("NdArray.fmod", rowmajor(np.fmod)))
     round: Any = staticmethod(called("NdArray.round", rowmajor(np.rint)))  # `np.round` is not a ufunc, and far slower
 
     @staticmethod
@@ -344,6 +353,18 @@ class NdArray(ArrayNamespace):
         total = _add_up(a, dims)
         np.divide(total, a.size // max(total.size, 1), total)
         return total if total.dtype is a.dtype else total.astype(a.dtype)
+
+    @staticmethod
+    def _order(a: NumPyArray, dim: int) -> NumPyArray:
+        return a.argsort(dim, "stable")
+
+    # Scans
+
+    cumsum: Any = staticmethod(called("NdArray.cumsum", quiet(partial(_accumulate, np.add))))
+    cumprod: Any = staticmethod(called("NdArray.cumprod", quiet(partial(_accumulate, np.multiply))))
+    cummax: Any = staticmethod(called("NdArray.cummax", quiet(partial(_accumulate, np.maximum))))
+    cummin: Any = staticmethod(called("NdArray.cummin", quiet(partial(_accumulate, np.minimum))))
+    logcumsumexp: Any = staticmethod(called("NdArray.logcumsumexp", quiet(partial(_accumulate, np.logaddexp))))
 
     # Movement. As methods of an array these take half the time.
 

@@ -117,6 +117,12 @@ def broadcast(*operands: Any) -> Shape:
     return shape
 
 
+def like_first(a: Any, *_: Any) -> Shape:
+    """The shape of the first operand."""
+    shape: Shape = a.shape
+    return shape
+
+
 def required(parameters: str, meaning: str, shape: Callable[..., Shape] = broadcast, **facts: Any) -> Any:
     """Declares an operation that only a backend itself can compute; ``facts`` are attributes of `Operation`."""
     return Operation(tuple(parameters.split(", ")), meaning, shape, **facts)

@@ -7,10 +7,36 @@ from tinyburn.base import foreign
 from .activation import Gelu, HardSwish, LogSigmoid, Mish, Relu, Selu, Sigmoid, Silu, Softsign, Tanh, Tanhshrink
 from .activation_along_dim import Glu, LogSoftmax, Softmax
 from .activation_with_parameters import PRelu, PReluConfig, SwiGlu, SwiGluConfig
-from .activation_with_settings import Celu, CeluConfig, Elu, EluConfig, HardShrink, HardShrinkConfig, HardSigmoid, HardSigmoidConfig, LeakyRelu, LeakyReluConfig, Shrink, ShrinkConfig, SoftShrink, SoftShrinkConfig, Softplus, SoftplusConfig, ThresholdedRelu, ThresholdedReluConfig
+from .activation_with_settings import (
+    Celu,
+    CeluConfig,
+    Elu,
+    EluConfig,
+    HardShrink,
+    HardShrinkConfig,
+    HardSigmoid,
+    HardSigmoidConfig,
+    LeakyRelu,
+    LeakyReluConfig,
+    Shrink,
+    ShrinkConfig,
+    Softplus,
+    SoftplusConfig,
+    SoftShrink,
+    SoftShrinkConfig,
+    ThresholdedRelu,
+    ThresholdedReluConfig,
+)
 from .attention import MhaCache, MhaOutput, MultiHeadAttention, MultiHeadAttentionConfig
 from .batch_norm import BatchNorm, BatchNormConfig
-from .conv_transpose import ConvTranspose1d, ConvTranspose1dConfig, ConvTranspose2d, ConvTranspose2dConfig, ConvTranspose3d, ConvTranspose3dConfig
+from .conv_transpose import (
+    ConvTranspose1d,
+    ConvTranspose1dConfig,
+    ConvTranspose2d,
+    ConvTranspose2dConfig,
+    ConvTranspose3d,
+    ConvTranspose3dConfig,
+)
 from .convolution import Conv1d, Conv1dConfig, Conv2d, Conv2dConfig, Conv3d, Conv3dConfig
 from .decoder import TransformerDecoder, TransformerDecoderCache, TransformerDecoderConfig, TransformerDecoderLayer
 from .dropout import Dropout, DropoutConfig
@@ -21,11 +47,41 @@ from .group_norm import GroupNorm, GroupNormConfig, InstanceNorm, InstanceNormCo
 from .gru import Gru, GruConfig
 from .layer_norm import LayerNorm, LayerNormConfig, RmsNorm, RmsNormConfig
 from .linear import Linear, LinearConfig
-from .loss import BinaryCrossEntropyLoss, BinaryCrossEntropyLossConfig, CosineEmbeddingLoss, CosineEmbeddingLossConfig, CrossEntropyLoss, CrossEntropyLossConfig, HuberLoss, HuberLossConfig, KLDivLoss, KLDivLossConfig, L1Loss, MseLoss, PoissonNllLoss, PoissonNllLossConfig, SmoothL1Loss, SmoothL1LossConfig
+from .loss import (
+    BinaryCrossEntropyLoss,
+    BinaryCrossEntropyLossConfig,
+    CosineEmbeddingLoss,
+    CosineEmbeddingLossConfig,
+    CrossEntropyLoss,
+    CrossEntropyLossConfig,
+    HuberLoss,
+    HuberLossConfig,
+    KLDivLoss,
+    KLDivLossConfig,
+    L1Loss,
+    MseLoss,
+    PoissonNllLoss,
+    PoissonNllLossConfig,
+    SmoothL1Loss,
+    SmoothL1LossConfig,
+)
 from .lstm import Lstm, LstmConfig, LstmState
 from .masks import generate_autoregressive_mask, generate_padding_mask
 from .padding import PaddingConfig1d, PaddingConfig2d, PaddingConfig3d
-from .pool import AdaptiveAvgPool1d, AdaptiveAvgPool1dConfig, AdaptiveAvgPool2d, AdaptiveAvgPool2dConfig, AvgPool1d, AvgPool1dConfig, AvgPool2d, AvgPool2dConfig, MaxPool1d, MaxPool1dConfig, MaxPool2d, MaxPool2dConfig
+from .pool import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool1dConfig,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool2dConfig,
+    AvgPool1d,
+    AvgPool1dConfig,
+    AvgPool2d,
+    AvgPool2dConfig,
+    MaxPool1d,
+    MaxPool1dConfig,
+    MaxPool2d,
+    MaxPool2dConfig,
+)
 from .positional import PositionalEncoding, PositionalEncodingConfig, RotaryEncoding, RotaryEncodingConfig
 from .rnn import Rnn, RnnConfig
 from .sequential import Flatten, Sequential

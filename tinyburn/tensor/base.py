@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Array, Backend, Operand
 from tinyburn.base.dtype import DTYPES, DType, Float, TensorKind
-from tinyburn.base.errors import ForeignCall
+from tinyburn.base.errors import ForeignCall, ShapeError
 from tinyburn.base.shape import Shape, broadcasts, normalize_dim, normalize_dims, num_elements
 
 from . import checks
@@ -137,6 +137,21 @@ class TensorBase(Generic[B, D, K]):
         """One number in this dtype and on this device, in a shape that broadcasts, which an operation is made of."""
         backend = self.device.backend
         return as_temporary(self._new(backend.full((1,) * rank, value, self.dtype, self.device)))
+
+    def _wide(self, op: str) -> Array:
+        """The primitive for a sum or a product. Small integers are cast to the widest that the backend has, as in
+        NumPy: 100 + 100 is more than a uint8 can hold."""
+        if self.primitive.dtype.kind == "f":
+            return self.primitive
+        array, widest = self._of_kind(op, "number"), self.device.backend.widest_int
+        return array if array.dtype.name == widest else self.device.backend.cast(array, DType(widest))
+
+    def _not_empty(self, op: str, dims: Any) -> None:
+        """Guards the reductions that have no value for no elements."""
+        if 0 in self.primitive.shape and any(self.shape[dim] == 0 for dim in dims):
+            reason = "the tensor has no elements along the reduced dims (an empty batch?)"
+            hint = "skip an empty batch, or use sum(), which is 0"
+            raise ShapeError(op, reason, given={"shape": self.shape}, hint=hint)
 
 
 def as_temporary(tensor: Tensor[DB, D, K]) -> Tensor[DB, D, K]:

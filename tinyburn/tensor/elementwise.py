@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from tinyburn.base.dtype import Bool, BoolFormat, DType, Float, FloatFormat, Format, Int, IntFormat, to_dtype
+from tinyburn.base.shape import D1
 
 from . import checks
 from .base import B, D, K, Scalar, TensorBase
@@ -46,6 +48,10 @@ class Elementwise(TensorBase[B, D, K]):
     def remainder(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x % y``, with the sign of ``y`` as in Python: ``x - y * floor(x / y)``."""
         return self._new(self.device.backend.remainder(self.primitive, self._operand("remainder", other)))
+
+    def fmod(self: Elementwise[B, D, Float], other: Tensor[B, D, Float] | Scalar) -> Tensor[B, D, Float]:
+        """What ``x / y`` leaves, with the sign of ``x``: ``x - y * trunc(x / y)``. See `remainder` for Python's."""
+        return self._new(self.device.backend.fmod(self._of_kind("fmod", "float"), self._operand("fmod", other)))
 
     def powf(self: Numeric[B, D], other: Tensor[B, D, K] | Scalar) -> Tensor[B, D, K]:
         """``x ** y``. A number as the exponent is `powf_scalar`, which also takes negative bases."""
@@ -128,13 +134,29 @@ class Elementwise(TensorBase[B, D, K]):
         """``1 / x``."""
         return self.__rtruediv__(1.0)
 
+    def square(self: Numeric[B, D]) -> Tensor[B, D, K]:
+        """``x * x``."""
+        return self._new(self.device.backend.powf_scalar(self._of_kind("square", "number"), 2))
+
     def exp(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """e to the power x."""
         return self._new(self.device.backend.exp(self._of_kind("exp", "float")))
 
+    def exp2(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
+        """2 to the power x."""
+        return self._new(self.device.backend.powf(2.0, self._of_kind("exp2", "float")))
+
     def log(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The natural logarithm; -inf at 0, NaN below."""
         return self._new(self.device.backend.log(self._of_kind("log", "float")))
+
+    def log2(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
+        """The logarithm to base 2; -inf at 0, NaN below."""
+        return self._new(self.device.backend.log2(self._of_kind("log2", "float")))
+
+    def log10(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
+        """The logarithm to base 10; -inf at 0, NaN below."""
+        return self._new(self.device.backend.log10(self._of_kind("log10", "float")))
 
     def log1p(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """``log(1 + x)``, exact for small x."""
@@ -151,14 +173,6 @@ class Elementwise(TensorBase[B, D, K]):
     def cos(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The cosine of an angle in radians."""
         return self._new(self.device.backend.cos(self._of_kind("cos", "float")))
-
-    def sinh(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
-        """The hyperbolic sine, ``(exp(x) - exp(-x)) / 2``."""
-        return self._new(self.device.backend.sinh(self._of_kind("sinh", "float")))
-
-    def cosh(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
-        """The hyperbolic cosine, ``(exp(x) + exp(-x)) / 2``."""
-        return self._new(self.device.backend.cosh(self._of_kind("cosh", "float")))
 
     def tanh(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The hyperbolic tangent, from -1 to 1."""
@@ -179,6 +193,10 @@ class Elementwise(TensorBase[B, D, K]):
     def round(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
         """The nearest whole number, the even one of two. Its slope is 0."""
         return self._new(self.device.backend.round(self._of_kind("round", "float")))
+
+    def trunc(self: Elementwise[B, D, Float]) -> Tensor[B, D, Float]:
+        """The next whole number towards 0. Its slope is 0."""
+        return self._new(self.device.backend.trunc(self._of_kind("trunc", "float")))
 
     # Comparisons
 
@@ -222,6 +240,35 @@ class Elementwise(TensorBase[B, D, K]):
     def is_inf(self: Elementwise[B, D, Float]) -> Tensor[B, D, Bool]:
         """True where an element is inf or -inf."""
         return self._new(self.device.backend.is_inf(self._of_kind("is_inf", "float")))
+
+    def is_finite(self: Elementwise[B, D, Float]) -> Tensor[B, D, Bool]:
+        """False where an element is NaN, inf or -inf."""
+        return self._new(self.device.backend.is_finite(self._of_kind("is_finite", "float")))
+
+    def contains_nan(self: Elementwise[B, D, Float]) -> Tensor[B, D1, Bool]:
+        """True if at least one element is not a number."""
+        return self._new(self.device.backend.any(self.device.backend.is_nan(self._of_kind("contains_nan", "float"))))
+
+    def is_close(
+        self: Elementwise[B, D, Float], other: Tensor[B, D, Float] | Scalar, rtol: Scalar = 1e-5, atol: Scalar = 1e-8
+    ) -> Tensor[B, D, Bool]:
+        """True where ``abs(x - y) <= atol + rtol * abs(y)``. An infinity is close to itself alone, NaN to nothing."""
+        backend, mine = self.device.backend, self._of_kind("is_close", "float")
+        theirs: Any = self._operand("is_close", other)
+        relative, absolute = (checks.check_scalar("is_close", self, number) for number in (rtol, atol))
+        if not isinstance(other, TensorBase):
+            theirs = backend.full((1,) * self.rank, theirs, self.dtype, self.device)
+        allowed = backend.add(backend.mul(backend.abs(theirs), relative), absolute)
+        is_near = backend.lower_equal(backend.abs(backend.sub(mine, theirs)), allowed)
+        is_near = backend.bool_and(is_near, backend.is_finite(theirs))
+        return self._new(backend.bool_or(is_near, backend.equal(mine, theirs)))
+
+    def all_close(
+        self: Elementwise[B, D, Float], other: Tensor[B, D, Float] | Scalar, rtol: Scalar = 1e-5, atol: Scalar = 1e-8
+    ) -> builtins.bool:
+        """Whether every element is close, as in `is_close`. Raises BackendMismatch on a backend without values."""
+        is_near: Tensor[B, D, Bool] = self.is_close(other, rtol, atol)
+        return builtins.bool(is_near.all().into_scalar())
 
     def bool_not(self: Elementwise[B, D, Bool]) -> Tensor[B, D, Bool]:
         """True where a mask is False."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyburn.backend.interface import Array
-from tinyburn.base.dtype import Bool, DType, Float, Int
+from tinyburn.base.dtype import Bool, Float, Int
 from tinyburn.base.errors import ShapeError
 from tinyburn.base.shape import D1, D2, D3, D4, D5, D6, broadcast_conflicts, broadcasts
 
@@ -97,10 +98,36 @@ class Reduction(TensorBase[B, D, K]):
         found = self._filled("argmin", dim)
         return self._new(self.device.backend.argmin(self._of_kind("argmin", "number"), *found, self.device.int_dtype))
 
+    def max_dims(self: Numeric[B, D], dims: tuple[int, ...]) -> Tensor[B, D, K]:
+        """The largest along several dims."""
+        return self._extreme("max_dims", dims, self.device.backend.max_dims)
+
+    def min_dims(self: Numeric[B, D], dims: tuple[int, ...]) -> Tensor[B, D, K]:
+        """The smallest along several dims."""
+        return self._extreme("min_dims", dims, self.device.backend.min_dims)
+
+    def max_abs(self: Numeric[B, D]) -> Tensor[B, D1, K]:
+        """The largest distance from 0."""
+        self._not_empty("max_abs", range(self.rank))
+        return self._new(self.device.backend.max(self.device.backend.abs(self._of_kind("max_abs", "number"))))
+
+    def max_abs_dim(self: Numeric[B, D], dim: int) -> Tensor[B, D, K]:
+        """The largest distance from 0 along one dim."""
+        return self._farthest("max_abs_dim", (dim,))
+
+    def max_abs_dims(self: Numeric[B, D], dims: tuple[int, ...]) -> Tensor[B, D, K]:
+        """The largest distance from 0 along several dims."""
+        return self._farthest("max_abs_dims", dims)
+
     def max_dim_with_indices(self: Numeric[B, D], dim: int) -> tuple[Tensor[B, D, K], Tensor[B, D, Int]]:
         """The largest along one dim, and where it stands."""
         largest: Tensor[B, D, Any] = self.max_dim(dim)
         return largest, self.argmax(dim)
+
+    def min_dim_with_indices(self: Numeric[B, D], dim: int) -> tuple[Tensor[B, D, K], Tensor[B, D, Int]]:
+        """The smallest along one dim, and where it stands."""
+        smallest: Tensor[B, D, Any] = self.min_dim(dim)
+        return smallest, self.argmin(dim)
 
     def var(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The unbiased variance along one dim: squares over ``n - 1``; NaN for a single element."""
@@ -109,6 +136,14 @@ class Reduction(TensorBase[B, D, K]):
     def var_bias(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The biased (population) variance along one dim: squares over ``n``."""
         return self._new(self.device.backend.var(self._of_kind("var_bias", "float"), *self._filled("var_bias", dim), 0))
+
+    def var_mean(self: Reduction[B, D, Float], dim: int) -> tuple[Tensor[B, D, Float], Tensor[B, D, Float]]:
+        """`var` along one dim, and the average."""
+        return self.var(dim), self.mean_dim(dim)
+
+    def var_mean_bias(self: Reduction[B, D, Float], dim: int) -> tuple[Tensor[B, D, Float], Tensor[B, D, Float]]:
+        """`var_bias` along one dim, and the average."""
+        return self.var_bias(dim), self.mean_dim(dim)
 
     def std(self: Reduction[B, D, Float], dim: int) -> Tensor[B, D, Float]:
         """The root of `var`. Its slope for a constant input is taken as 0."""
@@ -158,26 +193,24 @@ class Reduction(TensorBase[B, D, K]):
         def __rmatmul__(self, other: object) -> Any:
             raise checks.reject_operand("matmul", self, other)
 
-    def _wide(self, op: str) -> Array:
-        """The primitive for a sum or a product. Small integers are cast to the widest that the backend has, as in
-        NumPy: 100 + 100 is more than a uint8 can hold."""
-        if self.primitive.dtype.kind == "f":
-            return self.primitive
-        array, widest = self._of_kind(op, "number"), self.device.backend.widest_int
-        return array if array.dtype.name == widest else self.device.backend.cast(array, DType(widest))
+    def _extreme(
+        self, op: str, dims: tuple[int, ...], reduce: Callable[[Array, tuple[int, ...]], Array]
+    ) -> Tensor[B, D, Any]:
+        """A reduction along several dims that have elements."""
+        array, dims = self._of_kind(op, "number"), self._dims(op, dims)
+        self._not_empty(op, dims)
+        return self._new(reduce(array, dims))
+
+    def _farthest(self, op: str, dims: tuple[int, ...]) -> Tensor[B, D, Any]:
+        """The largest distance from 0 along some dims."""
+        backend = self.device.backend
+        return self._extreme(op, dims, lambda array, dims: backend.max_dims(backend.abs(array), dims))
 
     def _filled(self, op: str, dim: int) -> tuple[int]:
         """One dim, as the tuple that a reduction takes, if it has any elements."""
         found = self._dim(op, dim)
         self._not_empty(op, (found,))
         return (found,)
-
-    def _not_empty(self, op: str, dims: Any) -> None:
-        """Guards the reductions that have no value for no elements."""
-        if 0 in self.primitive.shape and any(self.shape[dim] == 0 for dim in dims):
-            reason = "the tensor has no elements along the reduced dims (an empty batch?)"
-            hint = "skip an empty batch, or use sum(), which is 0"
-            raise ShapeError(op, reason, given={"shape": self.shape}, hint=hint)
 
 
 def _check_matmul(a: TensorBase[Any, Any, Any], b: TensorBase[Any, Any, Any]) -> None:

@@ -27,12 +27,15 @@ from .elementwise import Elementwise
 from .gradients import Gradients
 from .masks import Masks
 from .movement import Movement
+from .order import Order
 from .parts import Parts
 from .products import Products
 from .reduction import Reduction
-from .windows import Windows
 from .repetition import Repetition
+from .scans import Scans
 from .statistics import Statistics
+from .trigonometry import Trigonometry
+from .windows import Windows
 
 IB = TypeVar("IB", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
@@ -52,6 +55,9 @@ class Tensor(
     Masks[B, D, K],
     Products[B, D, K],
     Windows[B, D, K],
+    Trigonometry[B, D, K],
+    Scans[B, D, K],
+    Order[B, D, K],
 ):
     """An n-dimensional array of one dtype, on one device of one backend.
 

@@ -92,6 +92,10 @@ def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
     wide, near = np.exp(rng.uniform(-80, 80, 300_000)), 1 + rng.uniform(-0.3, 0.42, 300_000)
     bases = rng.uniform(-100, 100, 300_000).astype("float32")
     dividends = np.nan_to_num(any_bits(rng, 300_000))
+    legs = (
+        np.concatenate([np.nan_to_num(any_bits(rng, 200_000)), near.astype("float32")]),
+        np.concatenate([np.nan_to_num(any_bits(rng, 200_000)), rng.normal(size=near.size).astype("float32")]),
+    )
     divisors = np.concatenate([any_bits(rng, 200_000), dividends[200_000:] / np.float32(7)])
     anywhere = np.concatenate([both(POSITIVE), grid(-100, 100), grid(-10, 10)])
     not_below_87 = np.concatenate([POSITIVE, -some_of(SMALLEST, 87), grid(-87, 100), grid(-10, 10)])
@@ -120,6 +124,11 @@ def cases() -> dict[tuple[str, str], tuple[Any, tuple[Array, ...]]]:
             (bases, rng.integers(-8, 9, bases.size).astype("float32")),
         ),
         ("remainder_of", "all normal numbers"): (np.remainder, (dividends, divisors)),
+        ("log2_of", "all normal positive numbers"): (np.log2, (np.concatenate([POSITIVE, grid(0.5, 2)]),)),
+        ("log10_of", "all normal positive numbers"): (np.log10, (np.concatenate([POSITIVE, grid(0.5, 2)]),)),
+        ("tan_of", "-1.5 to 1.5"): (np.tan, (np.concatenate([both(some_of(SMALLEST, 1.5)), grid(-1.5, 1.5)]),)),
+        ("atan2_of", "all normal numbers"): (np.arctan2, legs),
+        ("hypot_of", "all normal numbers"): (np.hypot, legs),
     }
 
 
@@ -167,6 +176,15 @@ def is_software_here() -> bool:
         ("sin_of", np.sin),
         ("cos_of", np.cos),
         ("tanh_of", np.tanh),
+        ("asin_of", np.arcsin),
+        ("acos_of", np.arccos),
+        ("asinh_of", np.arcsinh),
+        ("acosh_of", np.arccosh),
+        ("atanh_of", np.arctanh),
+        ("log2_of", np.log2),
+        ("log10_of", np.log10),
+        ("atan2_of", np.arctan2),
+        ("hypot_of", np.hypot),
         ("erf_of", ERF),
         ("sign_of", np.sign),
         ("power", np.power),
@@ -204,7 +222,7 @@ def test_a_zero_has_the_sign_that_numpy_gives_it() -> None:
         np.array([-0.0, 0.0, -6.0, 6.0, -0.0, -0.0], "float32"),
         np.array([3.0, 2.0, 2.0, -3.0, -3.0, -2.0], "float32"),
     )
-    for name, reference in (("remainder_of", np.remainder), ("power", np.power)):
+    for name, reference in (("remainder_of", np.remainder), ("power", np.power), ("atan2_of", np.arctan2)):
         np.testing.assert_array_equal(np.signbit(call(name, a, b)), np.signbit(reference(a, b)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Composed(NdArray):
 
 for _name, _operation in OPERATIONS.items():
     if _operation.is_default:
-        setattr(Composed, _name, vars(Backend)[_name])
+        setattr(Composed, _name, inspect.getattr_static(Backend, _name))
 
 
 def draw(*shape: int) -> Values:

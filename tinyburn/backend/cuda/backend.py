@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from . import find, pool
 from .find import cp
 from .kernels import KERNELS, kernel
 from .random import draw
+from .scans import SCANS, scan
 
 ENOUGH_THREADS = 65_536
 """About as many threads as a large GPU keeps busy: more parts of a scatter would only read the indices again."""
@@ -173,7 +175,11 @@ class Cuda(ArrayNamespace):
     def min_dims(cls, a: Array, dims: Dims) -> Array:
         return cp.ascontiguousarray(super().min_dims(a, dims))
 
-    # Indexing
+    # Order and indexing
+
+    @classmethod
+    def _order(cls, a: Array, dim: int) -> Array:
+        return cp.ascontiguousarray(super()._order(a, dim))
 
     @staticmethod
     def gather(a: Array, dim: int, indices: Array) -> Array:
@@ -216,6 +222,9 @@ class Cuda(ArrayNamespace):
 for _name in KERNELS:
     if _name in OPERATIONS and OPERATIONS[_name].fused and _name not in vars(Cuda):
         setattr(Cuda, _name, staticmethod(_by_kernel(_name)))
+
+for _name in SCANS:
+    setattr(Cuda, _name, staticmethod(partial(scan, _name)))
 
 # Every operation runs on the GPU where its operands lie. A default needs no such care: it is made of the others.
 for _name in OPERATIONS:

@@ -30,7 +30,7 @@ ROOT_HALF = math.sqrt(0.5)
 PEAK = 1 / math.sqrt(2 * math.pi)
 """The height of the bell curve at 0."""
 
-_PLACES = """
+PLACES = """
 // Where an index points. One outside wraps around: nobody looks at indices on their way, and memory must stay safe.
 __device__ ptrdiff_t wrapped(ptrdiff_t index, ptrdiff_t size) {
     if (0 <= index && index < size) return index;
@@ -48,7 +48,7 @@ __device__ void find_indices(ptrdiff_t i, const ptrdiff_t* shape, int rank, int 
 }
 """
 
-_WIDE = """
+WIDE = """
 // The type to compute in: for float16 it is float, and each other type itself.
 template <typename T> struct Wide { typedef T type; };
 template <> struct Wide<float16> { typedef float type; };
@@ -57,7 +57,7 @@ template <> struct Wide<float16> { typedef float type; };
 
 def _curve(inputs: str, code: str) -> CudaKernel:
     """A kernel of formulas in the type ``W``."""
-    return CudaKernel(inputs, "T y", f"typedef Wide<T>::type W; {code}", _WIDE)
+    return CudaKernel(inputs, "T y", f"typedef Wide<T>::type W; {code}", WIDE)
 
 
 def _slope(of: str, code: str) -> CudaKernel:
@@ -75,6 +75,7 @@ KERNELS: dict[str, CudaKernel] = {
         "T a, T low, T high", "T y", "T raised = a < low ? low : a; y = raised > high ? high : raised;"
     ),
     "leaky_relu": CudaKernel("T a, T slope", "T y", "y = a < T(0) ? T(a * slope) : a;"),
+    "fmod": _curve("T a, T b", "y = T(fmod(W(a), W(b)));"),
     "sigmoid": _curve("T a", "y = T(W(1) / (W(1) + exp(-W(a))));"),
     "silu": _curve("T a", "y = T(W(a) / (W(1) + exp(-W(a))));"),
     "gelu": _curve("T a", f"y = T(W(a) * W(0.5) * (W(1) + erf(W(a) * W({ROOT_HALF!r}))));"),
@@ -119,7 +120,7 @@ KERNELS: dict[str, CudaKernel] = {
         at[dim] = wrapped(indices[at], a.shape()[dim]);
         y[i] = a[at];
         """,
-        _PLACES,
+        PLACES,
     ),
     # Each thread owns one element of the result, and adds up what the windows that it lies in have for it.
     "add_windows": CudaKernel(
@@ -163,7 +164,7 @@ KERNELS: dict[str, CudaKernel] = {
             }
         }
         """,
-        _PLACES,
+        PLACES,
     ),
 }
 

@@ -26,6 +26,8 @@ from .gpu import SCALAR, WGSL, Gpu, check_dtype, gpu_of, open_gpu
 from .matmul import choose_tiling, linear, matmul, matmul_kernel
 from .random import draw_on_gpu, random_kernel
 from .reductions import BETTER, FOLDS, arg_dim, reduce_dims, reduction_kernel
+from .scans import SCANS, scan, scan_kernel
+from .sorting import argsort, merge_kernel
 from .windows import add_windows, add_windows_kernel
 
 _BOOL = np.dtype("bool")
@@ -34,6 +36,8 @@ _KERNELS: dict[str, Callable[[], Kernel]] = {
     **{name: partial(plain_kernel, name) for name in COMPUTED},
     **{name: partial(reduction_kernel, name, "f32", "f32", 1, 1, False) for name in FOLDS},
     **{name: partial(reduction_kernel, name, "f32", "i32", 1, 1, False) for name in BETTER},
+    **{name: partial(scan_kernel, name, "chunks", "f32", 1) for name in SCANS},
+    "argsort": partial(merge_kernel, "f32", False, 1, 0),
     "matmul": partial(matmul_kernel, choose_tiling(1024, 1024), "f32"),
     "gather": partial(indexing.gather_kernel, "f32", 2, 0),
     "scatter": partial(indexing.scatter_kernel, "f32", 2, 0),
@@ -165,6 +169,7 @@ class Wgpu(Strided):
     matmul = staticmethod(matmul)
     gather = staticmethod(indexing.gather)
     scatter = staticmethod(indexing.scatter)
+    argsort = staticmethod(argsort)
 
     @staticmethod
     def add_windows(a: StridedArray, dim: int, length: int, step: int, dilation: int) -> StridedArray:
@@ -205,7 +210,7 @@ def _method(name: str, function: Callable[..., StridedArray]) -> Any:
     return staticmethod(called(f"Wgpu.{name}", method))
 
 
-for _names, _function in ((COMPUTED, compute), (FOLDS, reduce_dims), (BETTER, arg_dim)):
+for _names, _function in ((COMPUTED, compute), (FOLDS, reduce_dims), (BETTER, arg_dim), (SCANS, scan)):
     for _name in _names:
         if _name not in vars(Wgpu):
             setattr(Wgpu, _name, _method(_name, _function))

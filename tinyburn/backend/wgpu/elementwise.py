@@ -88,6 +88,11 @@ ELEMENTWISE: dict[str, str | dict[str, str]] = {
     "silu_backward":       "multiply_no_nan(a, silu_slope(b))",
     "gelu_backward":       "multiply_no_nan(a, gelu_slope(b))",
     "softplus_backward":   "multiply_no_nan(a, sigmoid_of(b))",
+    # elementary functions
+    "atan":            "atan2_of(a, 1.0)",
+    "trunc":           "trunc(a)",
+    "fmod":            "sign_of(a) * remainder_of(abs(a), abs(b))",
+    "is_finite":       "u32(!is_nan(a) && !is_inf(a))",
     # truth values: 1 or 0
     "equal":           {"f32": "u32(equal(a, b))", "": "u32(a == b)"},
     "not_equal":       {"f32": "u32(!equal(a, b))", "": "u32(a != b)"},

@@ -21,12 +21,22 @@
 // exp_of        -87 to 88.7                                2
 // log_of        all normal positive numbers                2
 // log1p_of      -1 to all normal positive numbers          3
+// log2_of       all normal positive numbers                4
+// log10_of      all normal positive numbers                4
 // sqrt_of       all normal positive numbers                1
 // sin_of        all normal numbers                         1
 // cos_of        all normal numbers                         1
 // sinh_of       all normal numbers                         3
 // cosh_of       all normal numbers                         3
 // tanh_of       all normal numbers                         2
+// tan_of        -1.5 to 1.5                                4
+// atan2_of      all normal numbers                         3
+// asin_of       all normal numbers                         4
+// acos_of       all normal numbers                         4
+// asinh_of      all normal numbers                         3
+// acosh_of      all normal numbers                         4
+// atanh_of      all normal numbers                         4
+// hypot_of      all normal numbers                         2
 // erf_of        all normal numbers                         6
 // sigmoid_of    -87 to all normal positive numbers         3
 // silu_of       -87 to all normal positive numbers         3
@@ -202,6 +212,13 @@ fn log1p_of(x: f32) -> f32 {
     return log_of(1.0 + x);
 }
 
+// log(e^a + e^b), from the larger one. NaN if either is NaN.
+fn log_add_exp(a: f32, b: f32) -> f32 {
+    let larger = maximum(a, b);
+    if (is_nan(larger) || is_inf(larger)) { return larger; }
+    return larger + log1p_of(exp_of(min(a, b) - larger));
+}
+
 // The upper 32 bits of a product of two whole numbers, in four products of halves.
 fn multiply_high(a: u32, b: u32) -> u32 {
     let low = (a & 0xffffu) * (b & 0xffffu);
@@ -286,6 +303,95 @@ fn tanh_of(x: f32) -> f32 {
     if (abs(x) < 0.6) { return x / (1.0 + q / (3.0 + q / (5.0 + q / (7.0 + q / 9.0)))); }
     let value = 1.0 - 2.0 / (exp_of(2.0 * min(abs(x), 10.0)) + 1.0);
     return select(value, -value, x < 0.0);
+}
+
+// sin x / cos x. Where the cosine is nearly 0, so are its digits: near pi / 2 they are those of a part of a turn.
+fn tan_of(x: f32) -> f32 {
+    if (is_nan(x) || is_inf(x)) { return nan_from(x); }
+    return sin_of(x) / cos_of(x);
+}
+
+// The angle of the point (x, y), from -pi to pi. In the first octant it is atan(q) with q <= 1, the shorter leg over the
+// longer one; beyond tan(pi / 8) it is counted from pi / 4, where the tangent is (q - 1) / (q + 1). For the rest by
+// Taylor: t - t^3/3 + ... - t^19/19. The other octants are mirrored into the first, by the signs of zeros too.
+fn atan2_of(y: f32, x: f32) -> f32 {
+    if (is_nan(x) || is_nan(y)) { return nan_from(x); }
+    let longer = max(abs(x), abs(y));
+    let shorter = min(abs(x), abs(y));
+    var q = 1.0;
+    if (!is_inf(shorter)) { q = 0.0; }
+    if (!is_inf(longer) && longer > 0.0) { q = shorter / longer; }
+    let t = select(q, (q - 1.0) / (q + 1.0), q > 0.41421356);
+    let s = t * t;
+    let high = 1.0 / 11.0 - s * (1.0 / 13.0 - s * (1.0 / 15.0 - s * (1.0 / 17.0 - s * (1.0 / 19.0))));
+    let rest = t * s * (1.0 / 3.0 - s * (0.2 - s * (1.0 / 7.0 - s * (1.0 / 9.0 - s * high))));
+    var angle = select(t - rest, 0.78539816 + (t - rest), q > 0.41421356);
+    if (abs(y) > abs(x)) { angle = 1.5707964 - angle; }
+    if ((bitcast<u32>(x) & 0x80000000u) != 0u) { angle = 3.1415927 - angle; }
+    return bitcast<f32>(bitcast<u32>(angle) | (bitcast<u32>(y) & 0x80000000u));
+}
+
+// The angle whose sine is x, on the unit circle. As a product, 1 - x^2 keeps its digits near 1.
+fn asin_of(x: f32) -> f32 {
+    return atan2_of(x, sqrt_of((1.0 - x) * (1.0 + x)));
+}
+
+// The angle whose cosine is x, in the same way.
+fn acos_of(x: f32) -> f32 {
+    return atan2_of(sqrt_of((1.0 - x) * (1.0 + x)), x);
+}
+
+// log(t + sqrt(t^2 + 1)) for the size t of x. In these two parts nothing overflows and a small t keeps its digits: with
+// r = 1 / t it is log(1 + t) + log(1 + 1 / (r + sqrt(r^2 + 1)) / (r + 1)). The second part is 0 for a very small t.
+fn asinh_of(x: f32) -> f32 {
+    if (is_nan(x) || is_inf(x)) { return x; }
+    let size = abs(x);
+    var value = log1p_of(size);
+    if (size > 1e-9) {
+        let r = 1.0 / size;
+        value += log1p_of(1.0 / (r + sqrt_of(r * r + 1.0)) / (r + 1.0));
+    }
+    return select(value, -value, x < 0.0);
+}
+
+// 2 asinh(sqrt((x - 1) / 2)).
+fn acosh_of(x: f32) -> f32 {
+    return 2.0 * asinh_of(sqrt_of(0.5 * (x - 1.0)));
+}
+
+// log(1 + 2 t / (1 - t)) / 2 for the size t of x.
+fn atanh_of(x: f32) -> f32 {
+    if (is_nan(x) || abs(x) > 1.0) { return nan_from(x); }
+    if (abs(x) == 1.0) { return inf_from(x); }
+    let value = 0.5 * log1p_of(2.0 * abs(x) / (1.0 - abs(x)));
+    return select(value, -value, x < 0.0);
+}
+
+// The logarithm to base 2. With x = m 2^k it is k + log(m) / ln(2).
+fn log2_of(x: f32) -> f32 {
+    if (is_nan(x)) { return x; }
+    if (x == 0.0) { return inf_from(-1.0); }
+    if (x < 0.0) { return nan_from(x); }
+    if (is_inf(x)) { return x; }
+    let split = split_exponent(x);
+    return split.y + log_near_one(split.x - 1.0) * 1.442695;
+}
+
+// The logarithm to base 10, log(x) / ln(10).
+fn log10_of(x: f32) -> f32 {
+    let value = log_of(x);
+    if (is_nan(value) || is_inf(value)) { return value; }
+    return value * 0.4342945;
+}
+
+// sqrt(a^2 + b^2), by the longer leg, so that no square overflows. An infinite leg is longer than NaN.
+fn hypot_of(a: f32, b: f32) -> f32 {
+    if (is_inf(a) || is_inf(b)) { return inf_from(1.0); }
+    if (is_nan(a) || is_nan(b)) { return nan_from(a); }
+    let longer = max(abs(a), abs(b));
+    if (longer == 0.0) { return 0.0; }
+    let q = min(abs(a), abs(b)) / longer;
+    return longer * sqrt_of(1.0 + q * q);
 }
 
 // The error function, by 7.1.6 and 7.1.14 of Abramowitz and Stegun's Handbook of Mathematical Functions.
