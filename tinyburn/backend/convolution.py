@@ -89,7 +89,7 @@ def conv(cls: Any, a: Array, weight: Array, options: ConvOptions) -> Array:
         columns = _columns(cls, *piece.seen(cls, a, sizes, options), zero)
         results.append(cls.reshape(cls.matmul(weight, columns), piece.shape(shape)))
         del columns  # before the next ones are made
-    del weight  # a mirrored one is nobody else's: it goes before the whole is made
+    del zero, weight  # a mirrored weight is nobody else's: it goes before the whole is made
     return _joined(cls, results, shape, pieces)
 
 

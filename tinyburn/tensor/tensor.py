@@ -46,18 +46,18 @@ IK = TypeVar("IK")
 class Tensor(
     Creation[B, D, K],
     Elementwise[B, D, K],
+    Trigonometry[B, D, K],
     Reduction[B, D, K],
     Statistics[B, D, K],
+    Scans[B, D, K],
+    Order[B, D, K],
     Movement[B, D, K],
     Dims[B, D, K],
     Parts[B, D, K],
     Repetition[B, D, K],
+    Windows[B, D, K],
     Masks[B, D, K],
     Products[B, D, K],
-    Windows[B, D, K],
-    Trigonometry[B, D, K],
-    Scans[B, D, K],
-    Order[B, D, K],
 ):
     """An n-dimensional array of one dtype, on one device of one backend.
 

@@ -141,7 +141,7 @@ KERNELS: dict[str, CudaKernel] = {
         }
         y[i] = total;
         """,
-        _PLACES,
+        PLACES,
     ),
     # Two threads that add to one number would disturb each other, and atomics add in another order in each run, so
     # that the last bits differ. Here each thread owns a part of the result: one line along `dim`, from `first` to
