@@ -19,7 +19,7 @@ def floats(row: Row) -> list[int]:
     return [at for at, x in enumerate(row.args) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
 
 
-PRODUCTS = ("matmul", "linear", "linear_input", "linear_weight")
+PRODUCTS = ("matmul", "linear", "linear_input", "linear_weight", "conv", "conv_transpose", "conv_weight_backward")
 """A matrix product adds products up: a 0 times inf among them is NaN, whatever it is added to."""
 
 # The first row of each operation that can have a gradient.

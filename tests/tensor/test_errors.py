@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import isfunction
+from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
@@ -242,7 +242,8 @@ ACTIVATIONS = [
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_an_activation_of_no_tensor_says_so(name: str) -> None:
     function: Any = getattr(activation, name)
-    arguments = ([1.0, 2.0], 0) if "softmax" in name else ([1.0, 2.0],)
+    others = {"x": [1.0, 2.0], "dim": 0, "alpha": [1.0]}
+    arguments = [others[each] for each, p in signature(function).parameters.items() if p.default is p.empty]
     with pytest.raises(DTypeMismatch, match=rf"{name}\n  because list is not a tensor\n  hint: make it one"):
         function(*arguments)
 

@@ -17,7 +17,7 @@ import numpy as np
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape
 
-from .interface import Array, Backend, Dims, Number, Operand, Parts, joined, windowed
+from .interface import Array, Backend, Dims, Number, Operand, Parts, joined
 from .operations import OPERATIONS, called
 
 STANDARD = {
@@ -181,12 +181,6 @@ class ArrayNamespace(Backend):
     @staticmethod
     def slice(a: Array, parts: Parts) -> Array:
         return a[parts]
-
-    @classmethod
-    def unfold(cls, a: Array, dim: int, size: int, step: int, dilation: int) -> Array:
-        stride = a.strides[dim]
-        strides = (*a.strides[:dim], stride * step, *a.strides[dim + 1 :], stride * dilation)
-        return cls.xp.lib.stride_tricks.as_strided(a, windowed(a, dim, size, step, dilation), strides)
 
     @classmethod
     def slice_assign(cls, a: Array, parts: Parts, b: Array) -> Array:

@@ -37,6 +37,7 @@ _FEW = 8192
 threads, which take longer to wake up than the product takes."""
 _MANY = BLOCK_BYTES // 4
 _ARRAYS = 4
+_NUMBER = (_ARRAYS + 2) * BLOCK_BYTES  # where the single number lies, behind the arrays and the truth values
 _MOST_VIEWS = 100
 
 _HALF = np.dtype("float16")
@@ -71,7 +72,7 @@ class Scratch:
         self.truth, self.other = truths
         self.dtype = dtype
         self.zero, self.one = number(0, dtype), number(1, dtype)
-        self.number = np.empty((), dtype)
+        self.number = np.frombuffer(memory, dtype, 1, _NUMBER).reshape(())
         whole = np.dtype(f"int{8 * dtype.itemsize}")
         self.bits, self.one_bits, self.number_bits = (array.view(whole) for array in (self.x, self.one, self.number))
         self.last_bit = number(8 * dtype.itemsize - 1, whole)
@@ -89,7 +90,7 @@ class _Memory(threading.local):
     """
 
     def __init__(self) -> None:
-        self.memory = bytearray((_ARRAYS + 2) * BLOCK_BYTES)
+        self.memory = bytearray(_NUMBER + 8)
         self.views: dict[tuple[Shape, np.dtype[Any]], Scratch] = {}
 
     def scratch(self, shape: Shape, dtype: np.dtype[Any]) -> Scratch:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 import os
-from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -116,7 +115,7 @@ def threefry(s: Scratch, key: tuple[int, int]) -> None:
     np.add(first, keys[0], first)
     np.add(second, keys[1], second)
     for step in range(1, ROUNDS // 4 + 1):
-        for left, right in _shifts()[4 - step % 2 * 4 :][:4]:
+        for left, right in _SHIFTS[4 - step % 2 * 4 :][:4]:
             np.add(first, second, first)
             np.left_shift(second, left, other)
             np.right_shift(second, right, second)
@@ -126,22 +125,16 @@ def threefry(s: Scratch, key: tuple[int, int]) -> None:
         np.add(second, (keys[(step + 1) % 3] + step) & WORD, second)
 
 
-@cache
-def _shifts() -> list[tuple[NumPyArray, NumPyArray]]:
-    """What is rotated by n bits is shifted by n to the left and by 32 - n to the right."""
-    return [(np.array(by, "uint32"), np.array(32 - by, "uint32")) for by in ROTATIONS]
-
-
-@cache
-def _counting() -> NumPyArray:
-    """0, 1, 2 and so on, for as many numbers as one block of memory has."""
-    return np.arange(BLOCK_BYTES // 8, dtype="uint32")
+_SHIFTS = [(np.array(by, "uint32"), np.array(32 - by, "uint32")) for by in ROTATIONS]
+"""What is rotated by n bits is shifted by n to the left and by 32 - n to the right."""
+_COUNTING = np.arange(BLOCK_BYTES // 8, dtype="uint32")
+"""0, 1, 2 and so on, for as many numbers as one block of memory has."""
 
 
 def _words(first_block: int, blocks: int, state: RandomState) -> Scratch:
     """The random words of some blocks, in ``y`` and ``z`` of the scratch memory."""
     s = scratch((blocks,), np.dtype("uint32"))
-    np.add(_counting()[:blocks], first_block & WORD, s.y)
+    np.add(_COUNTING[:blocks], first_block & WORD, s.y)
     s.z.fill(state.draw)
     threefry(s, state.key)
     return s

@@ -35,6 +35,12 @@ def update_ratio(before: Module, after: Module) -> dict[str, float]:
     A size is the root of the mean of the squares, in float64. The ratio of a parameter that was 0 everywhere is inf, or
     0 if it stayed so. Raises ConfigError if the two are not the same model before and after a step.
     """
+    for model in (before, after):
+        if not isinstance(model, Module):
+            reason = f"{type(model).__name__} is no Module"
+            raise ConfigError(
+                "viz.update_ratio", reason, hint="hand it the model before a step, and what the step returned"
+            )
     old, new = ({path: param.val() for path, param in model.named_params()} for model in (before, after))
     if old.keys() != new.keys() or any(old[name].shape != new[name].shape for name in old):
         reason = "the two models have other parameters, or other shapes"
@@ -62,7 +68,7 @@ def update_ratios(steps: Sequence[Mapping[str, float]], events: Mapping[int, str
 
     Raises ConfigError if there is no step, a step without parameters, or an event at a step that is not there.
     """
-    happened = dict(events or {})
+    happened: Mapping[int, str] = {} if events is None else events
     _check(steps, happened)
     lines = {name: tuple(step.get(name, math.nan) for step in steps) for name in steps[0]}
     title = _title(lines)
@@ -71,13 +77,18 @@ def update_ratios(steps: Sequence[Mapping[str, float]], events: Mapping[int, str
 
 def _check(steps: Sequence[Mapping[str, float]], events: Mapping[int, str]) -> None:
     reasons = []
-    if not steps or not steps[0]:
+    if not isinstance(steps, Sequence) or not all(isinstance(step, Mapping) for step in steps):
+        reasons.append("the steps are no list of mappings, from the path of a parameter to its ratio")
+    elif not steps or not steps[0]:
         reasons.append("there is no step with a parameter")
-    reasons += [
-        f"there is an event at step {step}, and the steps are 0 to {len(steps) - 1}"
-        for step in events
-        if not 0 <= step < len(steps)
-    ]
+    elif not isinstance(events, Mapping):
+        reasons.append("the events are no mapping, from the number of a step to what happened")
+    else:
+        reasons += [
+            f"there is an event at step {step!r}, and the steps are 0 to {len(steps) - 1}"
+            for step in events
+            if step not in range(len(steps))
+        ]
     if reasons:
         hint = "write viz.update_ratios([viz.update_ratio(model, next_model), ...], {step: 'what happened'})"
         raise ConfigError("viz.update_ratios", reasons, hint=hint)

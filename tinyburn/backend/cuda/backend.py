@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace, float_bounds
 from tinyburn.backend.device import MemoryUsage, check_count
-from tinyburn.backend.interface import Array, Dims, Number, without_windows
+from tinyburn.backend.interface import Array, Dims, Number, windowed, without_windows
 from tinyburn.backend.operations import OPERATIONS
 from tinyburn.backend.random import SeededDevice
 from tinyburn.base.distribution import AnyDistribution
@@ -140,6 +140,12 @@ class Cuda(ArrayNamespace):
             limits, out = np.iinfo(dtype), cp.empty(a.shape, dtype)
             return kernel("to_int")(a, *float_bounds(dtype), limits.min, limits.max, out)
         return a.astype(dtype, order="C")
+
+    @staticmethod
+    def unfold(a: Array, dim: int, size: int, step: int, dilation: int) -> Array:
+        stride = a.strides[dim]
+        strides = (*a.strides[:dim], stride * step, *a.strides[dim + 1 :], stride * dilation)
+        return cp.lib.stride_tricks.as_strided(a, windowed(a, dim, size, step, dilation), strides)
 
     @staticmethod
     def matmul(a: Array, b: Array) -> Array:
