@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import Any
+
+# Tests and notebooks run two at a time. With a thread for each core, two matrix products would wait for each other.
+# It has to be said before NumPy is imported, and the kernels of the notebooks inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
