@@ -50,6 +50,8 @@ def formula(op: str, arguments: Sequence[str]) -> str:
         return f"where({mask}, {b}, {a})"
     if op == "slice":
         return f"{arguments[0]}[{arguments[1]}]"
+    if op.startswith("conv"):
+        return f"{op}({arguments[0]}, {arguments[1]})"  # how the windows lie is seen in the shapes
     if op == "cat":
         return f"cat({', '.join(arguments[1:])})"  # the places of the parts are seen in their shapes
     if op.endswith("_dims"):

@@ -25,6 +25,12 @@ from .formula import argument_text, formula
 _MOVES = {"expand": "for every element", "reshape": "reshaped back", "permute": "permuted back", "cast": "cast back"}
 """Operations that change no value, and how a line says at its end that they were the last ones; the first counts."""
 _PRODUCTS = ("mul", "multiply_no_nan", "scaled_mul")
+_OF_LINEAR: dict[str, Callable[..., str]] = {
+    "linear_input": lambda g, weight: f"{g} @ {weight}.mT",
+    "linear_weight": lambda g, x: f"{x}.mT @ {g}",
+    "linear_bias": lambda g: f"the sum of all rows of {g}",
+}
+"""The derivatives of a linear layer, as the products that they are."""
 _CHOICE, _SUM, _PRODUCT = range(3)
 """What holds a text together: ``a if b, else c`` and ``a > b``; ``a + b``; ``a * b`` and whatever is one piece."""
 
@@ -128,6 +134,8 @@ def _written(op: str, result: Array, arguments: tuple[Any, ...]) -> Expression:
         return Expression(result, (formula(op, [parts[0].beside(_SUM), parts[1].beside(_PRODUCT)]),), firmness=_SUM)
     if op == "matmul":
         return Expression(result, (formula(op, [x.as_unit for x in parts]),), firmness=_SUM)
+    if op in _OF_LINEAR:
+        return Expression(result, (_OF_LINEAR[op](*[x.as_unit for x in parts]),), firmness=_SUM)
     if op in ("powf", "powf_scalar"):
         exponent = parts[1].as_unit if op == "powf" else parts[1].text
         return Expression(result, (formula(op, [parts[0].as_unit, exponent]),))
