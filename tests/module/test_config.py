@@ -57,6 +57,12 @@ CONFIGS: list[Config] = [
     nn.LinearConfig(4, 2, initializer=Initializer.TruncatedNormal(0.0, 0.1, -0.2, 0.2)),
     nn.LinearConfig(4, 2, initializer=Initializer.KaimingNormal(1.0, fan_out_only=True)),
     optim.SgdConfig(0.9, 0.01),
+    optim.SgdConfig(optim.MomentumConfig(nesterov=True), grad_clipping=optim.GradientClippingConfig.Norm(1.0)),
+    optim.AdamConfig(grad_clipping=optim.GradientClippingConfig.GlobalNorm(2.0)),
+    optim.ComposedLrSchedulerConfig(
+        (optim.LinearLrSchedulerConfig(0.1, 1.0, 10), optim.CosineAnnealingLrSchedulerConfig(0.1, 50, warmup=5))
+    ),
+    nn.TransformerEncoderConfig(8, 16, 2, 3, initializer=Initializer.XavierNormal()),
     RunConfig(),
     RunConfig("meta", "meta", "float64", 3, False, True),
 ]

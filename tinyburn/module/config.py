@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import types
-from typing import Any, TypeVar, get_origin, get_type_hints
+from collections.abc import Iterator
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from tinyburn.base.errors import ConfigError
 
@@ -75,7 +76,7 @@ def _value(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: _value(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"config": type(value).__name__, **fields}
-    return list(value) if isinstance(value, tuple) else value
+    return [_value(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _from_document(cls: type[T], document: Any, asked: str) -> T:
@@ -108,14 +109,32 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
 
 
 def _read(hint: Any, value: Any, asked: str) -> Any:
-    """A nested object by the dataclass that it names, if the field's type allows that one."""
+    """A nested object by the dataclass that it names, and a tuple, if the type of the field allows them."""
     if isinstance(value, dict) and "config" in value:
         for option in _options(hint):
-            if isinstance(option, type) and dataclasses.is_dataclass(option) and option.__name__ == value["config"]:
-                return _from_document(option, value, asked)
-    if isinstance(value, list) and tuple in map(_plain_type, _options(hint)):
-        return tuple(value)
+            for made in _classes(option):
+                if dataclasses.is_dataclass(made) and made.__name__ == value["config"]:
+                    return _from_document(made, value, asked)
+    if isinstance(value, list):
+        for option in _options(hint):
+            if _plain_type(option) is tuple:
+                return tuple([_read(_item_hint(option, at), item, asked) for at, item in enumerate(value)])
     return value
+
+
+def _classes(option: Any) -> Iterator[type[Any]]:
+    """A class and all that derive from it: a field of a base's type can hold any of them."""
+    if isinstance(option, type):
+        yield option
+        derived: list[type[Any]] = option.__subclasses__()
+        for each in derived:
+            yield from _classes(each)
+
+
+def _item_hint(option: Any, at: int) -> Any:
+    """The type of one item of a tuple: that at its place, or the one of all in ``tuple[int, ...]``."""
+    hints = [hint for hint in get_args(option) if hint is not Ellipsis]
+    return hints[min(at, len(hints) - 1)] if hints else Any
 
 
 def _plain_type(hint: Any) -> Any:
