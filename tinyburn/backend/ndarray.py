@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
-from tinyburn.base.shape import Shape, num_elements, row_major_strides
+from tinyburn.base.shape import Shape, broadcast_shape, num_elements, row_major_strides
 
 from .array_namespace import (
     IGNORED,
@@ -27,7 +27,7 @@ from .array_namespace import (
 from .blocks import apart
 from .device import Device, MemoryUsage, check_only_device
 from .folds import accumulate, add_up, extreme
-from .fused import FUSED
+from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
 from .operations import OPERATIONS, called
 from .random import SeededDevice, draw_into
@@ -177,6 +177,14 @@ class NdArray(ArrayNamespace):
         out: NumPyArray = np.multiply(b, scale, order="C")
         out += a
         return out
+
+    @staticmethod
+    @quiet
+    def squared_difference(a: NumPyArray, b: NumPyArray) -> NumPyArray:
+        if a.shape == b.shape or a.dtype.itemsize == 2:
+            return FUSED["squared_difference"](a, b)
+        out: NumPyArray = np.subtract(a, b, order="C")
+        return np.multiply(out, out, out)
 
     @classmethod
     def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
@@ -376,14 +384,19 @@ class NdArray(ArrayNamespace):
     @classmethod
     def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
         if name in _INTO and target.flags.c_contiguous and target.size:
-            shape, dtype, are_owners = target.shape, target.dtype, target.base is None
+            shape, dtype, are_owners, is_covered = target.shape, target.dtype, target.base is None, False
             for x in arguments:
                 if type(x) is np.ndarray:
-                    if x.shape != shape or x.dtype is not dtype:
+                    if x.shape == shape:
+                        is_covered = True
+                    elif broadcast_shape(x.shape, shape) != shape:
+                        break
+                    if x.dtype is not dtype:
                         break
                     are_owners = are_owners and x.base is None
             else:  # the usual case, in a fraction of the time; two arrays that own their memory have none in common
-                return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
+                if is_covered:
+                    return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
         result: NumPyArray = super().into(target, name, *arguments)
         return result
 
@@ -405,17 +418,37 @@ for _name in FUSED:
         setattr(NdArray, _name, staticmethod(FUSED[_name]))
 
 
-def _add(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
+def _written(ufunc: np.ufunc) -> Callable[..., NumPyArray]:
+    """A ufunc that writes into ``out``."""
+
+    def compute(*operands: Operand, out: NumPyArray) -> NumPyArray:
+        token = ignore_errors(IGNORED)
+        try:
+            result: NumPyArray = ufunc(*operands, out)
+            return result
+        finally:
+            restore_errors(token)
+
+    return compute
+
+
+def _multiply_no_nan_into(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
+    """A column or a row times a large array is quicker whole than in blocks, for which it would be copied."""
+    if out.size < _MANY or type(a) is not type(b) or a.shape == b.shape or out.dtype.itemsize == 2:
+        return FUSED["multiply_no_nan"](a, b, out=out)
     token = ignore_errors(IGNORED)
     try:
-        return np.add(a, b, out)
+        if is_finite(b):
+            return np.multiply(a, b, out)
     finally:
         restore_errors(token)
+    return FUSED["multiply_no_nan"](a, b, out=out)
 
 
 _INTO: dict[str, Callable[..., NumPyArray]] = {
-    "add": _add,
+    **{name: _written(getattr(np, STANDARD.get(name, name))) for name in ("add", "sub", "mul", "div", "exp")},
     **{name: compute for name, compute in FUSED.items() if OPERATIONS[name].in_place},
+    "multiply_no_nan": _multiply_no_nan_into,
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
 
