@@ -78,7 +78,7 @@ def add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
     blocks.
     """
     dtype = _FLOAT32 if a.dtype == _FLOAT16 else a.dtype
-    if a.size > _MANY and a.flags.c_contiguous and a.dtype in _ONES:
+    if a.size > _MANY and len(dims) < a.ndim and a.flags.c_contiguous and a.dtype in _ONES:
         total = _add_by_products(a, dims)
         if total is not None:
             return total
