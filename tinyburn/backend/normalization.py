@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from .operations import composed, like_first
 
 Array: TypeAlias = Any
@@ -26,7 +28,7 @@ class Normalization:
         shifted = _shifted(cls, a, dim)
         weights = cls.into(shifted, "exp", shifted)
         total = cls.sum_dims(weights, (dim,))
-        return cls.into(weights, "div", weights, cls.mask_where(total, cls.equal(total, 0.0), 1.0))
+        return cls.into(weights, "div", weights, cls.maximum(total, 1.0))  # the largest alone is 1, if there is one
 
     @classmethod
     @composed(like_first)
@@ -42,7 +44,7 @@ class Normalization:
         """The logarithm of `softmax`, exact also where that is too small for its dtype."""
         shifted = _shifted(cls, a, dim)
         total = cls.sum_dims(cls.exp(shifted), (dim,))
-        return cls.into(shifted, "sub", shifted, cls.log(cls.mask_where(total, cls.equal(total, 0.0), 1.0)))
+        return cls.into(shifted, "sub", shifted, cls.log(cls.maximum(total, 1.0)))  # as above
 
     @classmethod
     @composed(like_first)
@@ -75,8 +77,9 @@ class Normalization:
 
 
 def _shifted(cls: Ops, a: Array, dim: int) -> Array:
-    """Moves the largest along a dim to 0, so that exp cannot overflow. If it is -inf there is nothing to move."""
+    """Moves the largest along a dim to 0, so that exp cannot overflow. An infinite one stays so, and moves no other
+    to NaN."""
     if a.shape[dim] == 0:
         return cls.neg(a)  # no element, but a buffer of its own, as below
-    largest = cls.max_dims(a, (dim,))
-    return cls.sub(a, cls.mask_where(largest, cls.is_inf(largest), 0.0))
+    bound = float(np.finfo(a.dtype).max)
+    return cls.sub(a, cls.clamp(cls.max_dims(a, (dim,)), -bound, bound))
