@@ -39,6 +39,7 @@ from tinyburn.autodiff.rules import (
     scaled_mul,
 )
 from tinyburn.backend.operations import OPERATIONS
+from tinyburn.nn.normalize import standardized
 
 STEP = 1e-5
 _rng = np.random.default_rng(11)
@@ -134,6 +135,8 @@ CHECKS = [
     Check("relu", activation.relu, (X,)),
     Check("softmax", lambda x: activation.softmax(x, 1), (X,)),
     Check("log_softmax", lambda x: activation.log_softmax(x, 1), (X,)),
+    Check("standardize", lambda x: standardized(x, (1,), 0.1), (X,)),
+    Check("standardize", lambda x: standardized(x * x, (0, 2), 0.1), (X,), note="two-dims"),
     Check("gelu", activation.gelu, (X,), note="composed"),
     Check("silu", activation.silu, (X,), note="composed"),
     Check("leaky_relu", activation.leaky_relu, (X,), note="composed"),

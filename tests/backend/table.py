@@ -80,6 +80,35 @@ def _softmax(a: Values, dim: int) -> Values:
     return np.asarray(weights / weights.sum(axis=dim, keepdims=True))
 
 
+def _softmax_slope(g: Values, out: Values, dim: int) -> Values:
+    return np.asarray(out * (g - (g * out).sum(axis=dim, keepdims=True)))
+
+
+def _log_softmax_slope(g: Values, out: Values, dim: int) -> Values:
+    return np.asarray(g - np.exp(out) * g.sum(axis=dim, keepdims=True))
+
+
+def _standard_slope(g: Values, out: Values, c: Values, dims: tuple[int, ...]) -> Values:
+    product = (g * out).mean(axis=dims, keepdims=True)
+    return np.asarray((g - g.mean(axis=dims, keepdims=True) - out * product) * c)
+
+
+def _normalization_rows() -> list[Row]:
+    standard = lambda a, b, c, dims: (a - b) * c  # noqa: E731
+    rows = [
+        Row("softmax_backward", (X, _softmax(Y, 1), 1), _softmax_slope),
+        Row("log_softmax_backward", (X, np.log(_softmax(Y, 2)), 2), _log_softmax_slope),
+        Row("softmax_backward", (EMPTY, EMPTY, 1), lambda g, out, dim: g, "empty"),
+        Row("log_softmax_backward", (EMPTY, EMPTY, 1), lambda g, out, dim: g, "empty"),
+    ]
+    for dims in ((2,), (0, 1)):
+        mean, scale = X.mean(axis=dims, keepdims=True), 1 / X.std(axis=dims, keepdims=True)
+        note = f"dims{dims}".replace(" ", "")
+        rows.append(Row("standardize", (X, mean, scale, dims), standard, note))
+        rows.append(Row("standardize_backward", (Y, (X - mean) * scale, scale, dims), _standard_slope, note))
+    return rows
+
+
 def _share_below(a: Values) -> Values:
     return np.asarray((1 + np.vectorize(math.erf, otypes=[float])(a / math.sqrt(2))) / 2)
 
@@ -421,6 +450,7 @@ def _other_rows() -> list[Row]:
         Row("softmax", (np.ones((2, 0)), 1), lambda a, d: a, "empty"),
         Row("log_softmax", (X, 2), lambda a, d: np.log(_softmax(a, d))),
         Row("log_softmax", (large, 1), lambda a, d: log_large, "large"),
+        *_normalization_rows(),
         *[Row("cast", (X, dtype), lambda a, d: a.astype(str(d)), str(dtype)) for dtype in DType if dtype != "uint8"],
         *[
             Row("cast", (values, dtype), lambda a, d: a.astype(str(d)), f"{dtype}-from-{source}")

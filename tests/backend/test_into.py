@@ -26,7 +26,7 @@ every_case = pytest.mark.parametrize(
 def chosen(target: str, primitives: list[Any], result: Any, device: Any, layout: str) -> Any:
     """What is handed over as the target; None if the row has no such operand."""
     if target in ("first", "second"):
-        candidate = primitives[target == "second"]
+        candidate = dict(enumerate(primitives)).get(target == "second")
         return candidate if hasattr(candidate, "shape") else None
     shape = (*result.shape[:-1], result.shape[-1] + 1) if target == "wrong-shape" else result.shape
     dtype = "bool" if target == "wrong-dtype" else result.dtype
@@ -107,3 +107,18 @@ def test_the_transpose_of_the_target(name: str) -> None:
     expected = getattr(NdArray, name)(*operands, *NUMBERS.get(name, ()))
     assert NdArray.into(square, name, *operands, *NUMBERS.get(name, ())) is square
     assert square.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "multiply_no_nan"])
+@pytest.mark.parametrize("dead", [1.0, np.inf, np.nan])
+@pytest.mark.parametrize("size", [(401, 1), (1, 300)])
+def test_a_column_or_a_row_with_a_large_array(name: str, dead: float, size: tuple[int, int]) -> None:
+    target, other = LARGE.astype("float32"), np.full(size, 0.5, "float32")
+    target[::7, ::5] = 0
+    other[0, 0] = dead
+    for operands in ((target, other), (other, target.copy())):
+        expected = getattr(NdArray, name)(*operands)
+        place = target.copy()
+        given = [place if x is target else x for x in operands]
+        assert NdArray.into(place, name, *given) is place
+        assert place.tobytes() == expected.tobytes()

@@ -83,12 +83,12 @@ CASES: dict[str, ByHand] = {
     "relu of tanh": ByHand(lambda x: activation.relu(x.tanh()), ((8,),), "full 4, relu_backward 32", 96 + 4 + 32),
     # Each product makes the gradient of one factor, and the second one is added to the first where it lies.
     "square": ByHand(lambda x: x * x, ((8,),), "full 4, multiply_no_nan 32, multiply_no_nan 32", 64 + 4 + 32 + 32),
-    # g out and its sum, g minus that, and the product with out. The sum is gone when the product is made.
+    # g out and its sum, and g minus that, which is multiplied by out where it lies.
     "softmax": ByHand(
         lambda x: activation.softmax(x, 0),
         ((8,),),
-        "full 4, multiply_no_nan 32, sum_dims 4, sub 32, multiply_no_nan 32",
-        64 + 4 + 32 + 32,
+        "full 4, multiply_no_nan 32, sum_dims 4, sub 32",
+        64 + 4 + 32 + 4,
     ),
 }
 

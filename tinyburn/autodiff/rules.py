@@ -120,6 +120,24 @@ def squared_difference_backward(g: AnyTensor, a: AnyTensor, b: AnyTensor) -> Any
 
 
 @one_operation
+def softmax_backward(g: AnyTensor, out: AnyTensor, dim: int) -> AnyTensor:
+    """``out * (g - total)``, where the total is that of ``g * out``."""
+    return g._ask("softmax_backward", out, dim)
+
+
+@one_operation
+def log_softmax_backward(g: AnyTensor, out: AnyTensor, dim: int) -> AnyTensor:
+    """``g - total * exp(out)``, where the total is that of ``g``."""
+    return g._ask("log_softmax_backward", out, dim)
+
+
+@one_operation
+def standardize_backward(g: AnyTensor, out: AnyTensor, c: AnyTensor, dims: tuple[int, ...]) -> AnyTensor:
+    """``(g - mean(g) - out * mean(g * out)) * c``, where ``c`` is the reciprocal of the operand's spread."""
+    return g._ask("standardize_backward", out, c, dims)
+
+
+@one_operation
 def linear_input(g: AnyTensor, weight: AnyTensor) -> AnyTensor:
     """``g @ weight.mT``."""
     return g._ask("linear_input", weight)
@@ -288,11 +306,6 @@ def _norm(g: AnyTensor, a: AnyTensor, out: AnyTensor) -> AnyTensor:
     return multiply_no_nan(g.reshape(norm.shape), a / norm)
 
 
-def _softmax(g: AnyTensor, out: AnyTensor, dim: int) -> AnyTensor:
-    """``out * (g - total)``, where the total is that of ``g * out``."""
-    return multiply_no_nan(g - multiply_no_nan(g, out).sum_dim(dim), out)
-
-
 # ``g * a`` times the second derivative of a function, of which ``a`` was multiplied by the first one
 
 
@@ -415,8 +428,9 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "silu":            (silu_backward,),
     "gelu":            (gelu_backward,),
     "softplus":        (softplus_backward,),
-    "softmax":         (_softmax,),
-    "log_softmax":     (lambda g, out, dim: g - multiply_no_nan(g.sum_dim(dim), out.exp()),),
+    "softmax":         (softmax_backward,),
+    "log_softmax":     (log_softmax_backward,),
+    "standardize":     (standardize_backward, None, None),
     "cast":            (lambda g, a_dtype: g.cast(a_dtype),),
     # the derivatives of functions, which are functions themselves
     "relu_backward":       (relu_backward, None),
@@ -428,6 +442,8 @@ RULES: dict[str, tuple[Derivative | None, ...]] = {
     "silu_backward":       (lambda g, b: silu_backward(g, b),         _silu_bend),
     "gelu_backward":       (lambda g, b: gelu_backward(g, b),         _gelu_bend),
     "softplus_backward":   (lambda g, b: softplus_backward(g, b),     _softplus_bend),
+    "log_softmax_backward": (lambda g, out, dim: g - multiply_no_nan(g, out.exp()).sum_dim(dim),
+                             lambda g, a, out, dim: -multiply_no_nan(multiply_no_nan(g, a.sum_dim(dim)), out.exp())),
     "squared_difference_backward": (lambda g, b, out: squared_difference_backward(g, b, out),
                             lambda g, a: scaled_mul(g, a, 2.0),       lambda g, a: scaled_mul(g, a, -2.0)),
     # reductions

@@ -34,6 +34,7 @@ from . import convolution
 from .convolution import ConvOptions
 from .device import Device
 from .elementary import Elementary
+from .normalization import Normalization
 from .operations import OPERATIONS, broadcast, composed, like_first, required
 from .scans import Scans
 
@@ -124,7 +125,7 @@ def single(*_: Any) -> Shape:
     return (1,)
 
 
-class Backend(Elementary, Scans):
+class Backend(Elementary, Scans, Normalization):
     """The base of every backend: devices, the way in and out, and every operation, required or composed of those.
 
     What it inherits are composed operations too, each file of them with an idea of its own.
@@ -246,12 +247,12 @@ class Backend(Elementary, Scans):
     # fmt: off
     # Two operands
     add             = required("a, b",               "``a + b``", in_place=True)
-    sub             = required("a, b",               "``a - b``")
-    mul             = required("a, b",               "``a * b``")
+    sub             = required("a, b",               "``a - b``", in_place=True)
+    mul             = required("a, b",               "``a * b``", in_place=True)
     multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, also for NaN", in_place=True)
     scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer, but 0 where ``a`` is 0")
     relu_backward   = required("a, out",             "``a`` where ``out`` of a relu is above 0, else 0", in_place=True)
-    div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero")
+    div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero", in_place=True)
     remainder       = required("a, b",               "what ``a / b`` leaves, with the sign of ``b``")
     powf            = required("a, b",               "``a ** b``")
     powf_scalar     = required("a, exponent",        "``a ** exponent``")
@@ -274,7 +275,7 @@ class Backend(Elementary, Scans):
     neg             = required("a",                  "``-a``")
     abs             = required("a",                  "the distance from 0")
     sign            = required("a",                  "-1, 0 or 1")
-    exp             = required("a",                  "e to the power a")
+    exp             = required("a",                  "e to the power a", in_place=True)
     log             = required("a",                  "the natural logarithm")
     log1p           = required("a",                  "``log(1 + a)``, exact for small a")
     sqrt            = required("a",                  "the square root")
@@ -632,34 +633,10 @@ class Backend(Elementary, Scans):
         """The sum of all rows of ``a``: that of its bias."""
         return cls.reshape(cls.sum_dims(a, every_dim(a)[:-1]), a.shape[-1:])
 
-    @classmethod
-    @composed(like_first)
-    def softmax(cls, a: Array, dim: int) -> Array:
-        """``exp(a)`` over its sum. A row of -inf alone (all masked) gives zeros."""
-        weights = cls.exp(_shifted(cls, a, dim))
-        total = cls.sum_dims(weights, (dim,))
-        return cls.div(weights, cls.mask_where(total, cls.equal(total, 0.0), 1.0))
-
-    @classmethod
-    @composed(like_first)
-    def log_softmax(cls, a: Array, dim: int) -> Array:
-        """The logarithm of `softmax`, exact also where that is too small for its dtype."""
-        shifted = _shifted(cls, a, dim)
-        total = cls.sum_dims(cls.exp(shifted), (dim,))
-        return cls.sub(shifted, cls.log(cls.mask_where(total, cls.equal(total, 0.0), 1.0)))
-
 
 def _share_below(cls: type[Backend], a: Array) -> Array:
     """The share of the bell curve that lies below ``a``."""
     return cls.mul(cls.add(cls.erf(cls.mul(a, 1 / math.sqrt(2))), 1.0), 0.5)  # a * 2 could overflow
-
-
-def _shifted(cls: type[Backend], a: Array, dim: int) -> Array:
-    """Moves the largest along a dim to 0, so that exp cannot overflow. If it is -inf there is nothing to move."""
-    if a.shape[dim] == 0:
-        return a
-    largest = cls.max_dims(a, (dim,))
-    return cls.sub(a, cls.mask_where(largest, cls.is_inf(largest), 0.0))
 
 
 def _scale(cls: type[Backend], a: Array, dims: Dims) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
-from tinyburn.base.shape import Shape, num_elements, reduced_count, reduced_shape, row_major_strides
+from tinyburn.base.shape import Shape, broadcast_shape, num_elements, row_major_strides
 
 from .array_namespace import (
     IGNORED,
@@ -26,7 +26,8 @@ from .array_namespace import (
 )
 from .blocks import apart
 from .device import Device, MemoryUsage, check_only_device
-from .fused import FUSED
+from .folds import accumulate, add_up, extreme
+from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
 from .operations import OPERATIONS, called
 from .random import SeededDevice, draw_into
@@ -34,93 +35,6 @@ from .random import SeededDevice, draw_into
 NumPyArray = np.ndarray[Any, Any]
 
 _FLOAT16, _FLOAT32 = NUMPY_DTYPES[DType.FLOAT16], NUMPY_DTYPES[DType.FLOAT32]
-
-
-def _fold(ufunc: np.ufunc, a: NumPyArray, dims: Dims, dtype: np.dtype[Any] | None = None) -> NumPyArray:
-    """Folds a ufunc along some dims, which stay at size 1; in the dtype of the array unless given."""
-    if a.ndim < 3 or a.flags.c_contiguous:
-        row_major: NumPyArray = ufunc.reduce(a, axis=dims, dtype=dtype or a.dtype, keepdims=True)
-        return row_major
-    out = np.empty(reduced_shape(a.shape, dims), dtype or a.dtype)  # by itself NumPy would copy the operand's layout
-    if 1 < reduced_count(a.shape, dims) <= _FEW_ENTRIES and out.dtype == a.dtype:
-        return _fold_entries(ufunc, a, dims, out)
-    ufunc.reduce(a, axis=dims, dtype=out.dtype, out=out, keepdims=True)
-    return out
-
-
-def _fold_entries(ufunc: np.ufunc, a: NumPyArray, dims: Dims, out: NumPyArray) -> NumPyArray:
-    """The same, one entry of the dims after another: NumPy would go along the dims that lie innermost in memory, and
-    over the windows of an image these are a few elements long."""
-    others = tuple([dim for dim in range(a.ndim) if dim not in dims])
-    outer = a.transpose((*dims, *others))
-    entries = [outer[place] for place in np.ndindex(outer.shape[: len(dims)])]
-    whole = out
-    out = out.reshape(outer.shape[len(dims) :])
-    ufunc(entries[0], entries[1], out=out)
-    for entry in entries[2:]:
-        ufunc(out, entry, out=out)
-    return whole
-
-
-_FEW_ENTRIES = 16
-"""With more of them, to pass over the result so often takes longer."""
-
-
-def _accumulate(ufunc: np.ufunc, a: NumPyArray, dim: int) -> NumPyArray:
-    """What a ufunc makes of all elements up to each one; of float16 in float32, as a sum."""
-    is_half = a.dtype.itemsize == 2 and a.dtype.kind == "f"
-    out = np.empty(a.shape, _FLOAT32 if is_half else a.dtype)
-    ufunc.accumulate(a, axis=dim, dtype=out.dtype, out=out)
-    return out.astype(a.dtype) if is_half else out
-
-
-def _add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
-    """The sum over some dims, which stay at size 1; of float16 in float32, so that it neither overflows nor stalls.
-
-    To add a million numbers one by one rounds a million times, each time by more. NumPy adds in pairs along the dim
-    that lies innermost in memory, and one by one along any other. So there we add blocks, then what they gave, and
-    so on: the partial sums take 1/32 of the operand's bytes for a moment.
-    """
-    dtype = _FLOAT32 if a.dtype == _FLOAT16 else a.dtype
-    is_precise = a.flags.forc if len(dims) == a.ndim else len(dims) == 1 and a.shape[dims[0]] <= _BLOCK
-    if a.size > _FEW and not is_precise:
-        inner = _trailing(dims, a.ndim) if a.flags.c_contiguous else ()
-        if 0 < len(inner) < len(dims):
-            a = _fold(np.add, a, inner, dtype)  # in pairs, so that little is left for the other dims
-        while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
-            a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
-    return _fold(np.add, a, dims, dtype)
-
-
-def _trailing(dims: Dims, rank: int) -> Dims:
-    """Those of some dims that are the last ones without a gap."""
-    first = rank
-    while first - 1 in dims:
-        first -= 1
-    return tuple(range(first, rank))
-
-
-def _in_pairs(a: NumPyArray, dims: Dims) -> bool:
-    """Whether some dims lie innermost in memory without gaps, the last ones or, in column-major order, the first."""
-    flags, outer = a.flags, a.ndim - len(dims)
-    return (flags.c_contiguous and min(dims) >= outer) or (flags.f_contiguous and max(dims) < len(dims))
-
-
-def _add_blocks(a: NumPyArray, dim: int, dtype: np.dtype[Any]) -> NumPyArray:
-    """The sums of the blocks along one dim; the last one may be short."""
-    shape, (blocks, rest) = a.shape, divmod(a.shape[dim], _BLOCK)
-    before: tuple[slice, ...] = (slice(None),) * dim
-    out = np.empty((*shape[:dim], blocks + bool(rest), *shape[dim + 1 :]), dtype)
-    whole = a[(*before, slice(blocks * _BLOCK))].reshape(*shape[:dim], blocks, _BLOCK, *shape[dim + 1 :])
-    np.add.reduce(whole, axis=dim + 1, dtype=dtype, out=out[(*before, slice(blocks))])
-    if rest:
-        np.add.reduce(a[(*before, slice(blocks * _BLOCK, None))], axis=dim, dtype=dtype, out=out[(*before, blocks)])
-    return out
-
-
-_BLOCK = 32
-_FEW = 256
-"""So many may be added one by one: the error stays below a millionth, and it is faster."""
 
 
 class CpuDevice(SeededDevice["NdArray"]):
@@ -264,6 +178,14 @@ class NdArray(ArrayNamespace):
         out += a
         return out
 
+    @staticmethod
+    @quiet
+    def squared_difference(a: NumPyArray, b: NumPyArray) -> NumPyArray:
+        if a.shape == b.shape or a.dtype.itemsize == 2:
+            return FUSED["squared_difference"](a, b)
+        out: NumPyArray = np.subtract(a, b, order="C")
+        return np.multiply(out, out, out)
+
     @classmethod
     def powf_scalar(cls, a: NumPyArray, exponent: Number) -> NumPyArray:
         """A small whole power is a product: the general one takes a hundred times as long for a negative number."""
@@ -338,19 +260,19 @@ class NdArray(ArrayNamespace):
 
     # Reductions
 
-    max_dims: Any = staticmethod(called("NdArray.max_dims", quiet(partial(_fold, np.maximum))))
-    min_dims: Any = staticmethod(called("NdArray.min_dims", quiet(partial(_fold, np.minimum))))
+    max_dims: Any = staticmethod(called("NdArray.max_dims", quiet(partial(extreme, np.maximum))))
+    min_dims: Any = staticmethod(called("NdArray.min_dims", quiet(partial(extreme, np.minimum))))
 
     @staticmethod
     @quiet
     def sum_dims(a: NumPyArray, dims: Dims) -> NumPyArray:
-        total = _add_up(a, dims)
+        total = add_up(a, dims)
         return total if total.dtype is a.dtype else total.astype(a.dtype)
 
     @staticmethod
     @quiet
     def mean_dims(a: NumPyArray, dims: Dims) -> NumPyArray:
-        total = _add_up(a, dims)
+        total = add_up(a, dims)
         np.divide(total, a.size // max(total.size, 1), total)
         return total if total.dtype is a.dtype else total.astype(a.dtype)
 
@@ -360,11 +282,11 @@ class NdArray(ArrayNamespace):
 
     # Scans
 
-    cumsum: Any = staticmethod(called("NdArray.cumsum", quiet(partial(_accumulate, np.add))))
-    cumprod: Any = staticmethod(called("NdArray.cumprod", quiet(partial(_accumulate, np.multiply))))
-    cummax: Any = staticmethod(called("NdArray.cummax", quiet(partial(_accumulate, np.maximum))))
-    cummin: Any = staticmethod(called("NdArray.cummin", quiet(partial(_accumulate, np.minimum))))
-    logcumsumexp: Any = staticmethod(called("NdArray.logcumsumexp", quiet(partial(_accumulate, np.logaddexp))))
+    cumsum: Any = staticmethod(called("NdArray.cumsum", quiet(partial(accumulate, np.add))))
+    cumprod: Any = staticmethod(called("NdArray.cumprod", quiet(partial(accumulate, np.multiply))))
+    cummax: Any = staticmethod(called("NdArray.cummax", quiet(partial(accumulate, np.maximum))))
+    cummin: Any = staticmethod(called("NdArray.cummin", quiet(partial(accumulate, np.minimum))))
+    logcumsumexp: Any = staticmethod(called("NdArray.logcumsumexp", quiet(partial(accumulate, np.logaddexp))))
 
     # Movement. As methods of an array these take half the time.
 
@@ -462,14 +384,19 @@ class NdArray(ArrayNamespace):
     @classmethod
     def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
         if name in _INTO and target.flags.c_contiguous and target.size:
-            shape, dtype, are_owners = target.shape, target.dtype, target.base is None
+            shape, dtype, are_owners, is_covered = target.shape, target.dtype, target.base is None, False
             for x in arguments:
                 if type(x) is np.ndarray:
-                    if x.shape != shape or x.dtype is not dtype:
+                    if x.shape == shape:
+                        is_covered = True
+                    elif broadcast_shape(x.shape, shape) != shape:
+                        break
+                    if x.dtype is not dtype:
                         break
                     are_owners = are_owners and x.base is None
             else:  # the usual case, in a fraction of the time; two arrays that own their memory have none in common
-                return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
+                if is_covered:
+                    return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
         result: NumPyArray = super().into(target, name, *arguments)
         return result
 
@@ -491,17 +418,37 @@ for _name in FUSED:
         setattr(NdArray, _name, staticmethod(FUSED[_name]))
 
 
-def _add(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
+def _written(ufunc: np.ufunc) -> Callable[..., NumPyArray]:
+    """A ufunc that writes into ``out``."""
+
+    def compute(*operands: Operand, out: NumPyArray) -> NumPyArray:
+        token = ignore_errors(IGNORED)
+        try:
+            result: NumPyArray = ufunc(*operands, out)
+            return result
+        finally:
+            restore_errors(token)
+
+    return compute
+
+
+def _multiply_no_nan_into(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
+    """A column or a row times a large array is quicker whole than in blocks, for which it would be copied."""
+    if out.size < _MANY or type(a) is not type(b) or a.shape == b.shape or out.dtype.itemsize == 2:
+        return FUSED["multiply_no_nan"](a, b, out=out)
     token = ignore_errors(IGNORED)
     try:
-        return np.add(a, b, out)
+        if is_finite(b):
+            return np.multiply(a, b, out)
     finally:
         restore_errors(token)
+    return FUSED["multiply_no_nan"](a, b, out=out)
 
 
 _INTO: dict[str, Callable[..., NumPyArray]] = {
-    "add": _add,
+    **{name: _written(getattr(np, STANDARD.get(name, name))) for name in ("add", "sub", "mul", "div", "exp")},
     **{name: compute for name, compute in FUSED.items() if OPERATIONS[name].in_place},
+    "multiply_no_nan": _multiply_no_nan_into,
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
 

@@ -16,7 +16,7 @@ from tinyburn.module import Config, Initializer, Module, Param
 from tinyburn.tensor import Tensor
 
 from .checks import check_features, check_meets, not_a_share, not_positive, too_small
-from .normalize import by_channel
+from .normalize import by_channel, standardized_by, statistics
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D")
@@ -126,12 +126,10 @@ class BatchNorm(Module, Generic[B]):
             reason = "the batch is empty, so it has no mean to normalise with"
             raise ShapeError("BatchNorm", reason, given={"input": x.shape}, hint="skip an empty batch")
         others = (0, *range(2, x.rank))
-        mean = x.mean_dims(others)
-        centred = x - mean
-        variance = (centred**2).mean_dims(others)
+        mean, variance = statistics(x, others)
         if not is_running_again():
             self._mix_in(mean, variance)
-        return centred * (variance + self.epsilon).sqrt().recip() * gamma + beta
+        return standardized_by(x, mean, variance, others, self.epsilon) * gamma + beta
 
     def _mix_in(self, mean: AnyTensor, variance: AnyTensor) -> None:
         """The statistics of one more batch, as constants, into the running ones."""

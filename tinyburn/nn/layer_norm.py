@@ -79,7 +79,7 @@ class LayerNorm(Module, Generic[B]):
         gamma: Tensor[Any, Any] = self.gamma.val()
         check_features("LayerNorm", x, -1, self.d_model, "d_model")
         check_meets("LayerNorm", x, gamma)
-        result = standardized(x, (-1,), self.epsilon) * gamma.unsqueeze(x.rank)
+        result = standardized(x, (x.rank - 1,), self.epsilon) * gamma.unsqueeze(x.rank)
         return result if self.beta is None else result + self.beta.val().unsqueeze(x.rank)
 
 

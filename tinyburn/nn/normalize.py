@@ -14,14 +14,25 @@ AnyTensor = Tensor[Any, Any]
 
 
 def standardized(x: Tensor[B, D], dims: tuple[int, ...], epsilon: float) -> Tensor[B, D]:
-    """``(x - mean) / sqrt(variance + epsilon)``, with mean and biased variance over some dims.
+    """``(x - mean) / sqrt(variance + epsilon)``, with mean and biased variance over some dims, from 0 on."""
+    return standardized_by(x, *statistics(x, dims), dims, epsilon)
 
-    It multiplies by the root's reciprocal, which is small, so that the backward pass keeps one large buffer for the
-    product and divides no large one.
+
+def statistics(x: Tensor[B, D], dims: tuple[int, ...]) -> tuple[Tensor[B, D], Tensor[B, D]]:
+    """Mean and biased variance over some dims, which stay at size 1, in no graph."""
+    constant = x.detach()
+    mean = constant.mean_dims(dims)
+    return mean, constant._ask("squared_difference", mean).mean_dims(dims)
+
+
+def standardized_by(
+    x: Tensor[B, D], mean: Tensor[B, D], variance: Tensor[B, D], dims: tuple[int, ...], epsilon: float
+) -> Tensor[B, D]:
+    """The same with the `statistics` that it has. That these depend on ``x`` too, the derivative of the operation says.
+
+    So there is one node for all of it. It keeps its result, and the small reciprocal of the root.
     """
-    centred = x - x.mean_dims(dims)
-    variance = (centred**2).mean_dims(dims)
-    return centred * (variance + epsilon).sqrt().recip()
+    return x._ask("standardize", mean, (variance + epsilon).sqrt().recip(), dims)
 
 
 def by_channel(values: AnyTensor, rank: int) -> AnyTensor:

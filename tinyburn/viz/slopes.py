@@ -24,6 +24,8 @@ from .formula import argument_text, formula
 
 _MOVES = {"expand": "for every element", "reshape": "reshaped back", "permute": "permuted back", "cast": "cast back"}
 """Operations that change no value, and how a line says at its end that they were the last ones; the first counts."""
+_OPENED = ("softmax_backward", "log_softmax_backward", "standardize_backward")
+"""Derivatives that are composed of other operations on every backend, and say more as these."""
 _PRODUCTS = ("mul", "multiply_no_nan", "scaled_mul")
 _OF_LINEAR: dict[str, Callable[..., str]] = {
     "linear_input": lambda g, weight: f"{g} @ {weight}.mT",
@@ -95,7 +97,7 @@ class Written(Decorator):
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
         compute = getattr(cls.inner, operation.name)
-        if operation.fused and operation.in_place:
+        if (operation.fused and operation.in_place) or operation.name in _OPENED:
             return None
 
         def written(*arguments: Any) -> Expression:

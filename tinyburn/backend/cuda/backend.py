@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinyburn.backend.array_namespace import NUMPY_DTYPES, ArrayNamespace, float_bounds
+from tinyburn.backend.array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds
 from tinyburn.backend.device import MemoryUsage, check_count
 from tinyburn.backend.interface import Array, Dims, Number, windowed, without_windows
 from tinyburn.backend.operations import OPERATIONS
@@ -126,7 +126,9 @@ class Cuda(ArrayNamespace):
     def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
         def write() -> Array:
             safe = [_apart(argument, target) for argument in arguments]
-            return cp.add(*safe, out=target) if name == "add" else kernel(name)(*safe, target)
+            if name in KERNELS:
+                return kernel(name)(*safe, target)
+            return getattr(cp, STANDARD.get(name, name))(*safe, out=target)
 
         return pool.run_on(target.data.device_id, write)
 
