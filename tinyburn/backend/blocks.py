@@ -39,6 +39,9 @@ _MANY = BLOCK_BYTES // 4
 _ARRAYS = 4
 _MOST_VIEWS = 100
 
+_ZEROS = bytes(BLOCK_BYTES)
+"""The larger of two takes NumPy far longer where one of them is a number."""
+
 _HALF = np.dtype("float16")
 _SINGLE = np.dtype("float32")
 
@@ -51,15 +54,17 @@ class Scratch:
         flat: ``x`` as one line.
         bits: ``x`` as whole numbers, for the bits of others.
         truth, other: truth values.
+        zeros: zeros, and nobody may write there.
         zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
         number: for another one, as an array too.
+        whole: the dtype of a whole number of as many bits.
         one_bits, number_bits: these as whole numbers.
         last_bit: how far the first bit of a number, its sign, is from the last.
     """
 
     __slots__ = (
         *("bits", "dtype", "flat", "last_bit", "number", "number_bits", "one", "one_bits"),
-        *("other", "truth", "w", "x", "y", "z", "zero"),
+        *("other", "truth", "w", "whole", "x", "y", "z", "zero", "zeros"),
     )
 
     def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
@@ -69,10 +74,11 @@ class Scratch:
         self.flat = self.x.reshape(-1)
         truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
         self.truth, self.other = truths
+        self.zeros = np.frombuffer(_ZEROS, dtype, size).reshape(shape)
         self.dtype = dtype
         self.zero, self.one = number(0, dtype), number(1, dtype)
         self.number = np.empty((), dtype)
-        whole = np.dtype(f"int{8 * dtype.itemsize}")
+        self.whole = whole = np.dtype(f"int{8 * dtype.itemsize}")
         self.bits, self.one_bits, self.number_bits = (array.view(whole) for array in (self.x, self.one, self.number))
         self.last_bit = number(8 * dtype.itemsize - 1, whole)
 
