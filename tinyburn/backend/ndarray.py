@@ -491,15 +491,16 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
-        if name in _INTO and target.flags.c_contiguous and target.size:
+        compute = _INTO.get(name)
+        if compute is not None and target.flags.c_contiguous and target.size:
             shape, dtype, are_owners = target.shape, target.dtype, target.base is None
             for x in arguments:
-                if type(x) is np.ndarray:
+                if type(x) is np.ndarray and x is not target:
                     if x.shape != shape or x.dtype is not dtype:
                         break
                     are_owners = are_owners and x.base is None
             else:  # the usual case, in a fraction of the time; two arrays that own their memory have none in common
-                return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
+                return compute(*(arguments if are_owners else apart(arguments, target)), out=target)
         result: NumPyArray = super().into(target, name, *arguments)
         return result
 
@@ -529,9 +530,23 @@ def _add(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
         restore_errors(token)
 
 
+def _add_scaled(a: NumPyArray, b: NumPyArray, scale: Number, out: NumPyArray) -> NumPyArray:
+    """In two steps where the first one overwrites no part of ``a``, and there are few elements."""
+    is_apart = a is not out and a.base is None and out.base is None
+    if not is_apart or out.size > _MANY or a.shape != b.shape or out.dtype.itemsize == 2:
+        return FUSED["add_scaled"](a, b, scale, out=out)
+    token = ignore_errors(IGNORED)
+    try:
+        np.multiply(b, scale, out)
+        return np.add(a, out, out)
+    finally:
+        restore_errors(token)
+
+
 _INTO: dict[str, Callable[..., NumPyArray]] = {
-    "add": _add,
     **{name: compute for name, compute in FUSED.items() if OPERATIONS[name].in_place},
+    "add": _add,
+    "add_scaled": _add_scaled,
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
 
