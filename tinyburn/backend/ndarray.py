@@ -24,7 +24,7 @@ from .array_namespace import (
     restore_errors,
     rowmajor,
 )
-from .blocks import apart
+from .blocks import apart, few_zeros
 from .device import Device, MemoryUsage, check_only_device
 from .fused import FUSED
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
@@ -339,7 +339,19 @@ class NdArray(ArrayNamespace):
 
     # One operand
 
-    relu: Any = staticmethod(shortcut(FUSED["relu"]))
+    @staticmethod
+    @shortcut
+    def relu(a: NumPyArray) -> NumPyArray:
+        zeros = few_zeros(a)
+        if zeros is None or not a.flags.c_contiguous:
+            return FUSED["relu"](a)
+        token = ignore_errors(IGNORED)
+        try:
+            small: NumPyArray = np.maximum(a, zeros)
+            return small
+        finally:
+            restore_errors(token)
+
     clamp: Any = staticmethod(called("NdArray.clamp", _clip))
 
     @staticmethod
