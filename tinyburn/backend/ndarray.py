@@ -544,8 +544,8 @@ def _add(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
 
 def _add_scaled(a: NumPyArray, b: NumPyArray, scale: Number, out: NumPyArray) -> NumPyArray:
     """In two steps where the first one overwrites no part of ``a``, and there are few elements."""
-    is_apart = a is not out and a.base is None and out.base is None
-    if not is_apart or out.size > _MANY or a.shape != b.shape or out.dtype.itemsize == 2:
+    is_apart = a is not out and a.base is None and out.base is None  # two owners of memory have none in common
+    if not is_apart or out.size > _MANY or out.dtype is _FLOAT16:
         return FUSED["add_scaled"](a, b, scale, out=out)
     token = ignore_errors(IGNORED)
     try:

@@ -145,7 +145,8 @@ class Module:
 
     def with_params(self: M, changed: Mapping[AnyParam, AnyParam]) -> M:
         """A module like this one, with other parameters in the places of some: a `map` without paths."""
-        return _Rebuilding(lambda param: changed.get(param, param)).of(self)
+        made = {id(param): other for param, other in changed.items()}
+        return _Rebuilding(lambda param: param, made=made).of(self)
 
     # What is made of it
 
@@ -332,10 +333,12 @@ class _Rebuilding:
         self,
         of_param: Callable[[AnyParam], AnyParam],
         of_tensor: Callable[[AnyTensor], AnyTensor] = lambda tensor: tensor,
+        made: dict[int, Any] | None = None,
     ) -> None:
         self._of_param = of_param
         self._of_tensor = of_tensor
-        self._made: dict[int, Any] = {}
+        self._made = {} if made is None else made
+        """What stands for an object, by its `id()`; some may be known before."""
 
     def of(self, module: M) -> M:
         """The copy."""
