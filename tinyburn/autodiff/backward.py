@@ -187,7 +187,7 @@ class Walk:
         pending, observer = self.pending, self._observer
         for at, rule, first, is_last in node.rules:
             parent = node.second if at == 1 else node.argument(at) if at else node.first
-            values, saved = (saved[first:], saved[:first]) if first else (saved, None)
+            values, saved = (saved[first:], saved[:first]) if first else (saved, ())
             called = values if observer is None else observer.values(values)
             is_spare = is_exclusive and is_last
             part = rule.gradient(g, called, parent, is_spare)

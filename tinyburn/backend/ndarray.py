@@ -625,7 +625,8 @@ def _dot(a: NumPyArray, b: NumPyArray) -> NumPyArray:
     """The product of two matrices that BLAS can read."""
     token = ignore_errors(IGNORED)
     try:
-        return a.dot(b)
+        product: NumPyArray = a.dot(b)
+        return product
     finally:
         restore_errors(token)
 
