@@ -57,8 +57,8 @@ edit("backend/ndarray.py", "a.size // max(total.size, 1), total)", "a.size // ma
 found["one that is called quietly"] = cell(VALUE.format("x.mean()"))
 edit("backend/fused.py", "np.negative(a, out)", "np.multiply(a, 0.0, out)")
 found["a kernel"] = cell(VALUE.format("tb.activation.sigmoid(x).max()"))
-edit("backend/interface.py", "return cls.maximum(a, 0.0)", "return cls.maximum(a, 4.0)")
-found["a default"] = cell(VALUE.format("tb.activation.relu(x).max()"))
+edit("backend/interface.py", "return cls.div(weights, ", "return cls.mul(weights, ")
+found["a default"] = cell(VALUE.format("tb.activation.softmax(x, 1).max()"))
 edit("backend/interface.py", '"the error function", cheap=False', '"the error function", cheap=True')
 found["a declaration"] = cell("seen = Autodiff[NdArray, tb.BalancedCheckpointing].strategy.recomputes('erf')")
 print(json.dumps(found))
@@ -79,6 +79,6 @@ def test_an_edit_takes_effect_on_the_next_decorator(tmp_path: Path) -> None:
         "a backend's operation": 6.0,
         "one that is called quietly": 2.0,
         "a kernel": 0.5,
-        "a default": 4.0,
+        "a default": 2.0,
         "a declaration": True,
     }

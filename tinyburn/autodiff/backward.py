@@ -73,7 +73,7 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
         if node.saved is None:
             raise _used_up(node, is_root=node is root)
         for at, _, _, _ in reversed(node.rules):
-            parent = node.argument(at)
+            parent = node.second if at == 1 else node.argument(at) if at else node.first  # a call takes its time
             if parent not in found:
                 found[parent] = None
                 if parent.op is not LEAF and parent.number > after:
@@ -159,13 +159,15 @@ class Walk:
         pending, observer, after, retained = self.pending, self._observer, self._after, self._retained
         for node in order:
             g, is_exclusive = pending.pop(node)
-            if node.op is LEAF or node.number <= after:
-                self._keep(node, g)
-                if is_exclusive:
-                    self.exclusive.add(node)
-                continue
-            if node in retained:
-                self._keep(node, g)
+            is_end = node.op is LEAF or node.number <= after
+            if is_end or node in retained:
+                self.kept[node] = g
+                if observer is not None:
+                    observer.keep(node, g)
+                if is_end:
+                    if is_exclusive:
+                        self.exclusive.add(node)
+                    continue
                 is_exclusive = False
             if observer is None:
                 self._run_rules(node, g, is_exclusive)
@@ -176,11 +178,6 @@ class Walk:
             finally:
                 leave(outside)
 
-    def _keep(self, node: Node, g: AnyTensor) -> None:
-        self.kept[node] = g
-        if self._observer is not None:
-            self._observer.keep(node, g)
-
     def _run_rules(self, node: Node, g: AnyTensor, is_exclusive: bool) -> None:
         """Runs the rules of one node, and adds what they give to the gradients of its parents."""
         saved: Any = node.take_saved(self._keep_graph)
@@ -189,8 +186,8 @@ class Walk:
             raise GraphError("backward", reason, hint="let each thread compute a loss of its own")
         pending, observer = self.pending, self._observer
         for at, rule, first, is_last in node.rules:
-            parent = node.first if at == 0 else node.argument(at)
-            values, saved = saved[first:], saved[:first]
+            parent = node.second if at == 1 else node.argument(at) if at else node.first
+            values, saved = (saved[first:], saved[:first]) if first else (saved, ())
             called = values if observer is None else observer.values(values)
             is_spare = is_exclusive and is_last
             part = rule.gradient(g, called, parent, is_spare)

@@ -140,7 +140,12 @@ class LeafNode(Node):
     __slots__ = ("identity", "is_parameter")
 
     def __init__(self, array: GraphArray, path: str, is_parameter: bool = False, identity: object = None) -> None:
-        super().__init__(LEAF, (), (), array.shape, array.dtype, path)
+        # Written out, since each step of an optimizer makes one for each parameter.
+        self.op, self.path = LEAF, path
+        self.rules = self.saved = self.others = ()
+        self.shape, self.dtype = array.shape, array.dtype
+        self.first = self.second = NOTHING
+        self.number = new_number()
         self.is_parameter = is_parameter
         self.identity = identity
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn.backend.interface import Backend
-from tinyburn.base.scope import enter
+from tinyburn.base.scope import Scope, enter
 
 from .nodes import Node, note_kept
 from .recipes import Recipe
@@ -86,7 +86,7 @@ class Observer:
         if not self._is_part:
             self._inner.note(g.primitive, "grad")
 
-    def arrive(self, node: Node, g: AnyTensor) -> Token[str]:
+    def arrive(self, node: Node, g: AnyTensor) -> Token[Scope]:
         """The rules of a node run from now on: for the log, its operation is the phase, and its module the path.
 
         Hand the token to `scope.leave`, in a ``finally``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
+from itertools import product
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
@@ -157,8 +158,8 @@ def _picker(places: list[int]) -> Callable[[Sequence[Any]], rules.Saved]:
 def _recorded(operation: Operation, found: list[tuple[int, rules.Rule]], backend: type[Autodiff[Any, Any]]) -> Any:
     """One operation of the backend inside; with a tracked operand, its result gets a node.
 
-    An operation of one tensor, or of two, has a shorter way to the same where nobody observes: these are most of all
-    that a program calls.
+    An operation of one tensor, or of two, and a linear layer have a shorter way to the same where nobody observes:
+    these are most of all that a program calls.
     """
     if not backend.keeps_all:
         return _recorded_by_strategy(operation, found, backend)
@@ -166,6 +167,8 @@ def _recorded(operation: Operation, found: list[tuple[int, rules.Rule]], backend
         return _recorded_unary(operation.name, found, backend.inner)
     if operation.tensors == (0, 1) and not backend.inner.observed:
         return _recorded_binary(operation.name, found, backend.inner)
+    if operation.parameters == ("a", "weight", "bias") and not backend.inner.observed:
+        return _recorded_linear(operation.name, found, backend.inner)
     return _recorded_in_general(operation, found, backend.inner)
 
 
@@ -177,8 +180,9 @@ def _recorded_unary(name: str, found: list[tuple[int, rules.Rule]], inner: type[
         out = compute(primitive, *rest)
         result = GraphArray(out)
         if plan is not None and a.is_tracked and result.dtype.kind == "f":
-            saved, shape, dtype = plan.pick((primitive, *rest, out)), result.shape, result.dtype
-            result.track(Node(name, plan.rules, saved, shape, dtype, current_path(), a.node, *rest))
+            saved = plan.pick((primitive, *rest, out))
+            result.node = Node(name, plan.rules, saved, result.shape, result.dtype, current_path(), a.node, *rest)
+            result.is_tracked = True
         return result
 
     return recorded
@@ -203,7 +207,29 @@ def _recorded_binary(name: str, found: list[tuple[int, rules.Rule]], inner: type
             one = a.node or a.as_constant() if first else a
             other = b.node or b.as_constant() if second else b
             saved, shape, dtype = plan.pick((left, right, *rest, out)), result.shape, result.dtype
-            result.track(Node(name, plan.rules, saved, shape, dtype, current_path(), one, other, *rest))
+            result.node = Node(name, plan.rules, saved, shape, dtype, current_path(), one, other, *rest)
+            result.is_tracked = True
+        return result
+
+    return recorded
+
+
+def _recorded_linear(name: str, found: list[tuple[int, rules.Rule]], inner: type[Backend]) -> Any:
+    """Three tensors, for none of which a number may stand."""
+    compute = getattr(inner, name)
+    choices = list(product((False, True), repeat=3))
+    plans = {choice: plan_of(found, [at for at in range(3) if choice[at]]) for choice in choices}
+
+    def recorded(a: GraphArray, weight: GraphArray, bias: GraphArray) -> GraphArray:
+        values = a.primitive, weight.primitive, bias.primitive
+        out = compute(*values)
+        result = GraphArray(out)
+        plan = plans[a.is_tracked, weight.is_tracked, bias.is_tracked]
+        if plan is not None and result.dtype.kind == "f":
+            nodes = a.node or a.as_constant(), weight.node or weight.as_constant(), bias.node or bias.as_constant()
+            saved, shape, dtype = plan.pick((*values, out)), result.shape, result.dtype
+            result.node = Node(name, plan.rules, saved, shape, dtype, current_path(), *nodes)
+            result.is_tracked = True
         return result
 
     return recorded

@@ -40,6 +40,9 @@ _ARRAYS = 4
 _NUMBER = (_ARRAYS + 2) * BLOCK_BYTES  # where the single number lies, behind the arrays and the truth values
 _MOST_VIEWS = 100
 
+_ZEROS = bytes(BLOCK_BYTES)
+"""The larger of two takes NumPy far longer where one of them is a number."""
+
 _HALF = np.dtype("float16")
 _SINGLE = np.dtype("float32")
 
@@ -52,15 +55,17 @@ class Scratch:
         flat: ``x`` as one line.
         bits: ``x`` as whole numbers, for the bits of others.
         truth, other: truth values.
+        zeros: zeros, and nobody may write there.
         zero, one: the two numbers. As an array, NumPy takes a number in half the time that it needs for Python's.
         number: for another one, as an array too.
+        whole: the dtype of a whole number of as many bits.
         one_bits, number_bits: these as whole numbers.
         last_bit: how far the first bit of a number, its sign, is from the last.
     """
 
     __slots__ = (
         *("bits", "dtype", "flat", "last_bit", "number", "number_bits", "one", "one_bits"),
-        *("other", "truth", "w", "x", "y", "z", "zero"),
+        *("other", "truth", "w", "whole", "x", "y", "z", "zero", "zeros"),
     )
 
     def __init__(self, memory: bytearray, shape: Shape, dtype: np.dtype[Any]) -> None:
@@ -70,10 +75,11 @@ class Scratch:
         self.flat = self.x.reshape(-1)
         truths = [np.frombuffer(memory, bool, size, (_ARRAYS + at) * BLOCK_BYTES).reshape(shape) for at in range(2)]
         self.truth, self.other = truths
+        self.zeros = np.frombuffer(_ZEROS, dtype, size).reshape(shape)
         self.dtype = dtype
         self.zero, self.one = number(0, dtype), number(1, dtype)
         self.number = np.frombuffer(memory, dtype, 1, _NUMBER).reshape(())
-        whole = np.dtype(f"int{8 * dtype.itemsize}")
+        self.whole = whole = np.dtype(f"int{8 * dtype.itemsize}")
         self.bits, self.one_bits, self.number_bits = (array.view(whole) for array in (self.x, self.one, self.number))
         self.last_bit = number(8 * dtype.itemsize - 1, whole)
 
@@ -118,6 +124,12 @@ def scratch(shape: Shape, dtype: np.dtype[Any]) -> Scratch:
     Seen with another dtype it is the same memory: ``x`` lies where ``x`` lies, ``y`` where ``y`` does.
     """
     return _memory.scratch(shape, dtype)
+
+
+def few_zeros(a: NumPyArray) -> NumPyArray | None:
+    """Zeros of the shape and dtype of an array that is one block, and has been one before; nobody may write there."""
+    view = _memory.views.get((a.shape, a.dtype))
+    return None if view is None else view.zeros
 
 
 def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:

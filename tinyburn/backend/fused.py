@@ -64,17 +64,16 @@ def _times_x(s: Scratch, out: NumPyArray, a: Any) -> None:
 def _keep(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
     """``a`` where ``s.truth``, else 0."""
     np.copyto(s.bits, s.truth)
-    whole = s.bits.dtype
-    np.multiply(a.view(whole), s.bits, out.view(whole))
+    np.multiply(a.view(s.whole), s.bits, out.view(s.whole))
 
 
 def _relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
     """``0 - result`` has a sign just where ``a`` is kept. Moved to the end, that bit fills all of the number."""
     np.subtract(s.zero, result, s.x)
     if math.isfinite(s.flat.dot(s.flat)):
-        whole = s.bits.dtype
         np.right_shift(s.bits, s.last_bit, s.bits)
-        np.bitwise_and(a.view(whole), s.bits, out.view(whole))
+        bits = out.view(s.whole)
+        np.bitwise_and(bits if a is out else a.view(s.whole), s.bits, bits)
         return
     np.greater(result, s.zero, s.truth)
     _keep_or_nan(s, out, a, result)
@@ -119,6 +118,10 @@ def _leaky_relu_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArr
     np.multiply(s.bits, s.number_bits, s.bits)
     np.add(s.bits, s.one_bits, s.bits)
     np.multiply(a, s.x, out)
+
+
+def _relu(s: Scratch, out: NumPyArray, a: NumPyArray) -> None:
+    np.maximum(a, s.zeros, out=out)
 
 
 # Curves
@@ -321,6 +324,7 @@ def _add_scaled(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray, scale
 
 KERNELS: dict[str, Kernel] = {
     "multiply_no_nan": _multiply_no_nan,
+    "relu": _relu,
     "relu_backward": _relu_backward,
     "extreme_backward": _extreme_backward,
     "erf": _erf,

@@ -194,9 +194,11 @@ class Backend(Elementary, Scans, Normalization):
 
     @classmethod
     def composes(cls, name: str) -> bool:
-        """Whether this backend leaves an operation to its default."""
+        """Whether this backend leaves an operation to its default, or takes the same steps: see `shortcut`."""
+        if not OPERATIONS[name].is_default:
+            return False
         mine, default = getattr(cls, name), getattr(Backend, name)
-        return OPERATIONS[name].is_default and getattr(mine, "__func__", mine) is default.__func__
+        return getattr(mine, "__func__", mine) is default.__func__ or hasattr(mine, "is_shortcut")
 
     @staticmethod
     def shares_buffer(a: Array, b: Array) -> bool:

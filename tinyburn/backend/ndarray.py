@@ -24,12 +24,12 @@ from .array_namespace import (
     restore_errors,
     rowmajor,
 )
-from .blocks import apart
+from .blocks import apart, few_zeros
 from .device import Device, MemoryUsage, check_only_device
 from .folds import accumulate, add_up, extreme
 from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
-from .operations import OPERATIONS, called
+from .operations import OPERATIONS, called, shortcut
 from .random import SeededDevice, draw_into
 
 NumPyArray = np.ndarray[Any, Any]
@@ -221,6 +221,35 @@ class NdArray(ArrayNamespace):
             product = np.matmul(a, b)
         return product
 
+    @classmethod
+    @shortcut
+    def linear_input(cls, a: NumPyArray, weight: NumPyArray) -> NumPyArray:
+        if a.ndim == 2 and a.flags.forc and weight.flags.forc:
+            return _dot(a, weight.T)
+        product: NumPyArray = super().linear_input(a, weight)
+        return product
+
+    @classmethod
+    @shortcut
+    def linear_weight(cls, a: NumPyArray, b: NumPyArray) -> NumPyArray:
+        if a.ndim == 2 and a.flags.forc and b.flags.forc:
+            return _dot(b.T, a)
+        product: NumPyArray = super().linear_weight(a, b)
+        return product
+
+    @classmethod
+    @shortcut
+    def linear_bias(cls, a: NumPyArray) -> NumPyArray:
+        """As `_add_up` adds, but that it has to find out nothing."""
+        if a.ndim == 2 and a.dtype.itemsize > 2 and a.flags.c_contiguous:
+            rows, columns = a.shape
+            if rows <= _BLOCK:
+                return _sum(a, 0)
+            if rows <= _BLOCK * _BLOCK and rows % _BLOCK == 0 and columns >= _BLOCK:
+                return _sum(_sum(a.reshape(-1, _BLOCK, columns), 1), 0)
+        total: NumPyArray = super().linear_bias(a)
+        return total
+
     @staticmethod
     @quiet
     def mask_where(a: NumPyArray, mask: NumPyArray, b: Operand) -> NumPyArray:
@@ -231,6 +260,19 @@ class NdArray(ArrayNamespace):
         return out
 
     # One operand
+
+    @staticmethod
+    @shortcut
+    def relu(a: NumPyArray) -> NumPyArray:
+        zeros = few_zeros(a)
+        if zeros is None or not a.flags.c_contiguous:
+            return FUSED["relu"](a)
+        token = ignore_errors(IGNORED)
+        try:
+            small: NumPyArray = np.maximum(a, zeros)
+            return small
+        finally:
+            restore_errors(token)
 
     clamp: Any = staticmethod(called("NdArray.clamp", _clip))
 
@@ -383,10 +425,13 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def into(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
-        if name in _INTO and target.flags.c_contiguous and target.size:
+        compute = _INTO.get(name)
+        if compute is not None and target.flags.c_contiguous and target.size:
             shape, dtype, are_owners, is_covered = target.shape, target.dtype, target.base is None, False
             for x in arguments:
-                if type(x) is np.ndarray:
+                if x is target:
+                    is_covered = True
+                elif type(x) is np.ndarray:
                     if x.shape == shape:
                         is_covered = True
                     elif broadcast_shape(x.shape, shape) != shape:
@@ -396,7 +441,7 @@ class NdArray(ArrayNamespace):
                     are_owners = are_owners and x.base is None
             else:  # the usual case, in a fraction of the time; two arrays that own their memory have none in common
                 if is_covered:
-                    return _INTO[name](*(arguments if are_owners else apart(arguments, target)), out=target)
+                    return compute(*(arguments if are_owners else apart(arguments, target)), out=target)
         result: NumPyArray = super().into(target, name, *arguments)
         return result
 
@@ -445,10 +490,24 @@ def _multiply_no_nan_into(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray
     return FUSED["multiply_no_nan"](a, b, out=out)
 
 
+def _add_scaled(a: NumPyArray, b: NumPyArray, scale: Number, out: NumPyArray) -> NumPyArray:
+    """In two steps where the first one overwrites no part of ``a``, and there are few elements."""
+    is_apart = a is not out and a.base is None and out.base is None  # two owners of memory have none in common
+    if not is_apart or out.size > _MANY or out.dtype is _FLOAT16:
+        return FUSED["add_scaled"](a, b, scale, out=out)
+    token = ignore_errors(IGNORED)
+    try:
+        np.multiply(b, scale, out)
+        return np.add(a, out, out)
+    finally:
+        restore_errors(token)
+
+
 _INTO: dict[str, Callable[..., NumPyArray]] = {
     **{name: _written(getattr(np, STANDARD.get(name, name))) for name in ("add", "sub", "mul", "div", "exp")},
     **{name: compute for name, compute in FUSED.items() if OPERATIONS[name].in_place},
     "multiply_no_nan": _multiply_no_nan_into,
+    "add_scaled": _add_scaled,
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
 
@@ -509,6 +568,26 @@ def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
 def _lying_along(dim: int, rank: int, values: NumPyArray) -> NumPyArray:
     """A list as an array of some rank, of size 1 in all dims but one."""
     return values.reshape((1,) * dim + (-1,) + (1,) * (rank - dim - 1))
+
+
+def _dot(a: NumPyArray, b: NumPyArray) -> NumPyArray:
+    """The product of two matrices that BLAS can read."""
+    token = ignore_errors(IGNORED)
+    try:
+        product: NumPyArray = a.dot(b)
+        return product
+    finally:
+        restore_errors(token)
+
+
+def _sum(a: NumPyArray, dim: int) -> NumPyArray:
+    """The sum along a dim, which does not stay."""
+    token = ignore_errors(IGNORED)
+    try:
+        total: NumPyArray = np.add.reduce(a, dim, a.dtype)
+        return total
+    finally:
+        restore_errors(token)
 
 
 def _rows_by_matrix(a: NumPyArray, matrix: NumPyArray) -> NumPyArray:

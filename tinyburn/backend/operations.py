@@ -140,6 +140,14 @@ def composed(shape: Callable[..., Shape], **facts: Any) -> Callable[[Method], Me
     return declare
 
 
+def shortcut(method: Method) -> Method:
+    """Marks a backend's quicker way to an operation that still counts as composed: it takes the steps of the
+    composition, and makes the same buffers. An event log shows these, and asks the backend for each of them.
+    """
+    method.is_shortcut = True
+    return method
+
+
 def called(name: str, function: Any) -> Any:
     """The function under a name that a traceback, a profiler and an editor show: ``NdArray.add``."""
     function.__name__ = name.rpartition(".")[2]

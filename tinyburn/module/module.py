@@ -6,13 +6,12 @@ import copy
 import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.base import foreign
 from tinyburn.base.errors import ConfigError, ForeignName
-from tinyburn.base.scope import enter, leave
+from tinyburn.base.scope import Scope, current_scope, leave, start
 from tinyburn.base.shape import num_elements
 from tinyburn.tensor import Tensor
 
@@ -28,8 +27,6 @@ F_co = TypeVar("F_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_running: ContextVar[Running | None] = ContextVar("tinyburn_running", default=None)
-
 
 MYPY = False
 """mypy takes it for True. The two checkers understand two ways to say that ``model(x)`` is ``model.forward(x)``."""
@@ -40,30 +37,28 @@ def _no_forward(owner: type[Any]) -> AttributeError:
     return ForeignName("model(x)", reason, hint="write def forward(self, x): ... in the class")
 
 
-class Running:
-    """A module whose ``forward`` is running, and the names of its children, once it calls one of them.
+def _path_of(child: Module) -> str:
+    """The path of a module that is called here: by the name of the attribute that it is in, as in ``layers.0``, and by
+    that of its class if it is in none."""
+    caller = current_scope()
+    if caller.module is None:
+        name = _class_name(child)
+    else:
+        found = (caller.parts or _name_parts(caller)).get(id(child))
+        name = _name_of_new(child, caller.module) if found is None else found[0]
+    return f"{caller.path}.{name}" if caller.path else name
 
-    They are looked up all at once, since a model of many layers calls each.
-    """
 
-    __slots__ = ("_children", "_module")
+def _name_parts(scope: Scope) -> dict[int, tuple[str, Any]]:
+    """All parts of a running module with their names at once, since a model of many layers calls each."""
+    named = reversed(_parts_of(scope.module))  # of two names the first one counts
+    scope.parts = {id(part): (name, part) for name, part in named}
+    return scope.parts
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
-        self._children: dict[int, tuple[str, Module | AnyParam]] | None = None
 
-    def __repr__(self) -> str:
-        return f"Running({type(self._module).__name__})"
-
-    def name_of(self, child: Module) -> str:
-        """The name of the attribute that a child is in, as in ``layers.0``; that of its class if it is in none."""
-        if self._children is None:
-            named = reversed(list(self._module.named_children()))  # of two names the first one counts
-            self._children = {id(part): (name, part) for name, part in named}
-        found = self._children.get(id(child))
-        if found is None:  # made on the way
-            return next((name for name, part in vars(self._module).items() if part is child), _class_name(child))
-        return found[0]
+def _name_of_new(child: Module, caller: Module) -> str:
+    """The name of a part that its caller has made on the way."""
+    return next((name for name, part in vars(caller).items() if part is child), _class_name(child))
 
 
 def _class_name(module: Module) -> str:
@@ -107,14 +102,11 @@ class Module:
         def __call__(self: _HasForward[Callable[P, R]], *args: P.args, **options: P.kwargs) -> R:
             """``forward``, with this module's name on the path that errors, graphs and event logs show."""
             module: Any = self
-            caller = _running.get()
-            path = enter(_class_name(module) if caller is None else caller.name_of(module))
-            running = _running.set(Running(module))
+            outside = start(Scope(_path_of(module), module))
             try:
                 return self.forward(*args, **options)
             finally:
-                _running.reset(running)
-                leave(path)
+                leave(outside)
 
     # The one walk
 
@@ -153,7 +145,8 @@ class Module:
 
     def with_params(self: M, changed: Mapping[AnyParam, AnyParam]) -> M:
         """A module like this one, with other parameters in the places of some: a `map` without paths."""
-        return _Rebuilding(lambda param: changed.get(param, param)).of(self)
+        made = {id(param): other for param, other in changed.items()}
+        return _Rebuilding(lambda param: param, made=made).of(self)
 
     # What is made of it
 
@@ -249,22 +242,24 @@ _PLAIN = {type(None), bool, int, float, str}
 """What most other attributes are. They are passed by first: every call of a module walks over those of its caller."""
 
 
-def _parts_of(module: Module) -> Iterator[tuple[str, Part]]:
+def _parts_of(module: Module) -> list[tuple[str, Part]]:
     """Each parameter, tensor and module directly in a module, also in its lists, dicts and dataclasses."""
+    found: list[tuple[str, Part]] = []
     for name, value in vars(module).items():
-        yield from _parts_in(name, value)
+        _find_parts(name, value, (), found)
+    return found
 
 
-def _parts_in(name: str, value: Any, outside: tuple[Any, ...] = ()) -> Iterator[tuple[str, Part]]:
-    """What is in an attribute; ``outside`` are the containers around it."""
+def _find_parts(name: str, value: Any, outside: tuple[Any, ...], found: list[tuple[str, Part]]) -> None:
+    """Appends what is in an attribute; ``outside`` are the containers around it."""
     if type(value) in _PLAIN:
         return
     if isinstance(value, _PARTS):
-        yield name, value
+        found.append((name, value))
     elif isinstance(value, (list, tuple, dict)) or _is_record(value):
         outside = _entered(value, outside, name)
         for key, item in _items_of(value):
-            yield from _parts_in(f"{name}.{key}", item, outside)
+            _find_parts(f"{name}.{key}", item, outside, found)
     elif any(isinstance(item, _PARTS) for item in _items_of_others(value)):
         reason = f"a module's parts are not looked for in a {type(value).__name__}, so training would miss them"
         raise ConfigError(f"attribute {name}", reason, hint="use a list, a tuple, a dict or a dataclass")
@@ -319,7 +314,9 @@ def _collect(module: Module, prefix: str, outside: tuple[Any, ...], found: list[
         if kind is Param:  # these, and plain values, are told at once; a step walks over all of a model
             found.append((prefix + name, value))
         elif kind not in _PLAIN:
-            for inner, part in _parts_in(name, value):
+            parts: list[tuple[str, Part]] = []
+            _find_parts(name, value, (), parts)
+            for inner, part in parts:
                 if isinstance(part, Module):
                     _collect(part, f"{prefix}{inner}.", outside, found)
                 else:
@@ -336,10 +333,12 @@ class _Rebuilding:
         self,
         of_param: Callable[[AnyParam], AnyParam],
         of_tensor: Callable[[AnyTensor], AnyTensor] = lambda tensor: tensor,
+        made: dict[int, Any] | None = None,
     ) -> None:
         self._of_param = of_param
         self._of_tensor = of_tensor
-        self._made: dict[int, Any] = {}
+        self._made = {} if made is None else made
+        """What stands for an object, by its `id()`; some may be known before."""
 
     def of(self, module: M) -> M:
         """The copy."""
@@ -358,8 +357,10 @@ class _Rebuilding:
         elif isinstance(value, Module):
             made = self._made[id(value)] = object.__new__(kind)
             parts = vars(made)
+            parts.update(vars(value))
             for name, item in vars(value).items():
-                parts[name] = item if type(item) in _PLAIN else self._rebuilt(item)
+                if type(item) not in _PLAIN:
+                    parts[name] = self._rebuilt(item)
             return made
         elif isinstance(value, Tensor):
             made = self._of_tensor(value)

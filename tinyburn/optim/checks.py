@@ -46,13 +46,15 @@ def check_gradients(asked: str, model: Module, grads: Gradients[Any]) -> list[tu
         raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")
     reached: dict[ParamId, tuple[str, AnyParam]] = {}
     tensors: list[str] = []
+    reaches = grads.reaches
     for path, part in model.named_values():
-        if not isinstance(part, Param):
-            tensors += [path] if grads.reaches(part) else []
-        elif grads.reaches(part.val()):
-            before, first = reached.setdefault(part.id, (path, part))
-            if first is not part:
-                raise _two_values(asked, before, path)
+        if isinstance(part, Param):
+            if reaches(part.val()):
+                before, first = reached.setdefault(part.id, (path, part))
+                if first is not part:
+                    raise _two_values(asked, before, path)
+        elif reaches(part):
+            tensors.append(path)
     if tensors:
         raise _no_params(asked, tensors)
     if not reached:
