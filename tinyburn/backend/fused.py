@@ -26,7 +26,7 @@ _FLOAT64 = NUMPY_DTYPES[DType.FLOAT64]
 # Zeros that stay zeros
 
 
-def _is_finite(x: Any) -> bool:
+def is_finite(x: Any) -> bool:
     """Whether no element is inf or NaN. May say no if there are numbers whose squares are too large."""
     if type(x) is not np.ndarray:
         return math.isfinite(x)
@@ -37,7 +37,7 @@ def _is_finite(x: Any) -> bool:
 
 
 def _multiply_no_nan(s: Scratch, out: NumPyArray, a: Any, b: Any) -> None:
-    if _is_finite(b):
+    if is_finite(b):
         np.multiply(a, b, out)
     else:
         np.copyto(s.x, b)
@@ -87,7 +87,7 @@ def _extreme_backward(s: Scratch, out: NumPyArray, a: NumPyArray, b: NumPyArray,
 
 def _keep_or_nan(s: Scratch, out: NumPyArray, a: NumPyArray, result: NumPyArray) -> None:
     """``a`` where ``s.truth``, else 0; NaN where the result is, which must not be lost, unless the gradient is 0."""
-    if _is_finite(result):
+    if is_finite(result):
         _keep(s, out, a)
         return
     _keep(s, s.y, a)

@@ -26,9 +26,9 @@ from .array_namespace import (
 )
 from .blocks import apart
 from .device import Device, MemoryUsage, check_only_device
-from .fused import FUSED
+from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
-from .operations import OPERATIONS, called
+from .operations import OPERATIONS, broadcast, called
 from .random import SeededDevice, draw_into
 
 NumPyArray = np.ndarray[Any, Any]
@@ -257,6 +257,20 @@ class NdArray(ArrayNamespace):
 
     @staticmethod
     @quiet
+    def extreme_backward(a: NumPyArray, b: NumPyArray, out: NumPyArray) -> NumPyArray:
+        """The mask is written where the result will be, as whole numbers: times 1 the bits of ``a`` are ``a``, and
+        times 0 they are 0.0. As a mask of its own it would be a second buffer."""
+        if b.flags.c_contiguous or not (is_finite(a) and is_finite(out)):
+            return FUSED["extreme_backward"](a, b, out)
+        result = np.empty(broadcast(a, b, out), a.dtype)
+        bits = f"int{8 * a.dtype.itemsize}"
+        whole = result.view(bits)
+        np.equal(b, out, whole)
+        np.multiply(whole, a.view(bits), whole)
+        return result
+
+    @staticmethod
+    @quiet
     def add_scaled(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
         if a.shape != b.shape or a.dtype.itemsize == 2:
             return FUSED["add_scaled"](a, b, scale)
@@ -373,7 +387,7 @@ class NdArray(ArrayNamespace):
         if a.flags.c_contiguous:
             return a.reshape(shape)
         out = np.empty(shape, a.dtype)
-        out.reshape(a.shape)[...] = a
+        _copy_into(out.reshape(a.shape), a)
         return out
 
     @staticmethod
@@ -501,9 +515,23 @@ def _add(a: Operand, b: Operand, out: NumPyArray) -> NumPyArray:
 
 _INTO: dict[str, Callable[..., NumPyArray]] = {
     "add": _add,
+    "slice_assign": NdArray._assign,
     **{name: compute for name, compute in FUSED.items() if OPERATIONS[name].in_place},
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
+
+
+def _copy_into(out: NumPyArray, a: NumPyArray) -> None:
+    """NumPy goes along the last dim of a row-major result. Where that is short, a pass for each of its elements takes a
+    third of the time."""
+    if a.ndim > 1 and a.shape[-1] <= _SHORT and a.strides[-1] != a.itemsize:
+        for at in range(a.shape[-1]):
+            out[..., at] = a[..., at]
+    else:
+        out[...] = a
+
+
+_SHORT = 4
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the

@@ -126,6 +126,9 @@ class Cuda(ArrayNamespace):
     def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
         def write() -> Array:
             safe = [_apart(argument, target) for argument in arguments]
+            if name == "slice_assign":
+                a, parts, b = safe
+                return cls._assign(a, parts, b, target)
             return cp.add(*safe, out=target) if name == "add" else kernel(name)(*safe, target)
 
         return pool.run_on(target.data.device_id, write)
