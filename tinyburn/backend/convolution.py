@@ -114,8 +114,8 @@ def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options:
 def conv_weight_backward(cls: Any, a: Array, b: Array, sizes: Numbers, options: ConvOptions) -> Array:
     """The product of the columns of the input with the output, added up over the batch: the weight, transposed.
 
-    The other way round it would not have to be transposed, but BLAS takes up to three times as long for a long matrix
-    that is transposed on the right.
+    The other way round it would not have to be transposed, but BLAS takes up to twice as long for a long matrix that
+    is transposed on the right.
     """
     total: Array = None
     for piece, columns in _in_columns(cls, a, _cut(a.shape, b.shape, sizes), sizes, options):

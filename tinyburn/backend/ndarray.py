@@ -532,6 +532,7 @@ def _copy_into(out: NumPyArray, a: NumPyArray) -> None:
 
 
 _SHORT = 4
+"""With more of them, NumPy's own way is as fast."""
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
