@@ -522,8 +522,8 @@ _INTO: dict[str, Callable[..., NumPyArray]] = {
 
 
 def _copy_into(out: NumPyArray, a: NumPyArray) -> None:
-    """NumPy goes along the last dim of a row-major result. Where that is short, a pass for each of its elements takes a
-    third of the time."""
+    """NumPy goes along the last dim of a row-major result. Where that is short, a pass for each of its elements is
+    faster."""
     if a.ndim > 1 and a.shape[-1] <= _SHORT and a.strides[-1] != a.itemsize:
         for at in range(a.shape[-1]):
             out[..., at] = a[..., at]
@@ -531,8 +531,8 @@ def _copy_into(out: NumPyArray, a: NumPyArray) -> None:
         out[...] = a
 
 
-_SHORT = 4
-"""With more of them, NumPy's own way is as fast."""
+_SHORT = 6
+"""Up to here a pass for each takes at most about half of the time; with 16 of them it takes longer."""
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
