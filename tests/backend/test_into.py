@@ -12,6 +12,7 @@ from tests.backend.layouts import LAYOUTS, arguments
 from tests.backend.table import ROWS, Row
 from tests.support import BASES, UnderTest, params
 from tinyburn import NdArray, Traced
+from tinyburn.backend import Kind
 from tinyburn.backend.operations import OPERATIONS
 
 IN_PLACE = [row for row in ROWS if OPERATIONS[row.name].in_place]
@@ -82,7 +83,11 @@ NUMBERS: dict[str, tuple[float, ...]] = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.in_place])
+WHOLE_TENSORS = [name for name, operation in OPERATIONS.items() if operation.in_place and name != "slice_assign"]
+"""Those whose tensors may all have the shape of the result. `slice_assign` has tests of its own below."""
+
+
+@pytest.mark.parametrize("name", WHOLE_TENSORS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("start", [0, 1])
 def test_parts_of_one_large_array(name: str, dtype: str, start: int) -> None:
@@ -100,7 +105,7 @@ def test_parts_of_one_large_array(name: str, dtype: str, start: int) -> None:
     assert target.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("name", [name for name, operation in OPERATIONS.items() if operation.in_place])
+@pytest.mark.parametrize("name", WHOLE_TENSORS)
 def test_the_transpose_of_the_target(name: str) -> None:
     square = LARGE[:300].astype("float32")
     operands = (square.T, square, square)[: len(OPERATIONS[name].tensors)]
@@ -122,3 +127,51 @@ def test_a_column_or_a_row_with_a_large_array(name: str, dead: float, size: tupl
         given = [place if x is target else x for x in operands]
         assert NdArray.into(place, name, *given) is place
         assert place.tobytes() == expected.tobytes()
+
+
+def _of_whole(parts: tuple[slice, ...], target: str, values: str, backend: Any, device: Any) -> tuple[Any, Any]:
+    """What `slice_assign` gives for two matrices, by NumPy and written into a target. The values to assign lie in the
+    target, or in another buffer."""
+    numbers = np.arange(72.0, dtype="float32").reshape(2, 6, 6)
+    a, other = (backend.from_numpy(matrix, device) for matrix in numbers)
+    place = a if target == "first" else other
+    source = {"other": backend.from_numpy(-numbers[1], device), "target": place}[values]
+    height, width = (len(range(*part.indices(6))) for part in parts)
+    b = backend.slice(source, (slice(0, height, 1), slice(0, width, 1)))
+    expected = numbers[0].copy()
+    expected[parts] = backend.to_numpy(b)
+    return expected, backend.into(place, "slice_assign", a, parts, b)
+
+
+PARTS = {
+    "rows": (slice(1, 3, 1), slice(0, 6, 1)),
+    "a box": (slice(1, 6, 1), slice(2, 5, 1)),
+    "every second": (slice(1, 6, 2), slice(0, 6, 2)),
+    "all": (slice(0, 6, 1), slice(0, 6, 1)),
+    "nothing": (slice(2, 2, 1), slice(0, 6, 1)),
+}
+
+
+@pytest.mark.parametrize("base", params(BASES))
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("target", ["first", "stranger"])
+@pytest.mark.parametrize("values", ["other", "target"])
+def test_a_part_is_assigned_where_the_target_lies(base: UnderTest, parts: str, target: str, values: str) -> None:
+    """Also if the values lie in the target, which is written before they are all read."""
+    device = base.device()
+    expected, found = _of_whole(PARTS[parts], target, values, device.backend, device)
+    assert device.backend.to_numpy(found).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("base", params(BASES))
+def test_what_lies_in_the_target_is_left_there(base: UnderTest) -> None:
+    """The whole is written once, however many parts follow: each is one event, and no buffer."""
+    device: Any = base.inside(Traced).device()
+    backend = device.backend
+    whole, row = (backend.from_numpy(np.full((n, 4), n, "float32"), device) for n in (3, 1))
+    buffers = device.log.live_buffers
+    for at in range(3):
+        whole = backend.into(whole, "slice_assign", whole, (slice(at, at + 1, 1), slice(0, 4, 1)), row)
+    assert device.log.live_buffers == buffers
+    assert [event[0] for event in device.log.events].count(Kind.DONATE) == 3
+    assert (backend.to_numpy(whole) == 1).all()

@@ -189,6 +189,15 @@ class ArrayNamespace(Backend):
         return out
 
     @classmethod
+    def _assign(cls, a: Array, parts: Parts, b: Array, out: Array) -> Array:
+        """The same, written to ``out``. If that is ``a``, the part alone is written."""
+        if not cls.shares_buffer(a, out):
+            b = cls._copy(b) if cls.shares_buffer(b, out) else b
+            out[...] = a
+        out[parts] = b
+        return out
+
+    @classmethod
     def select(cls, a: Array, dim: int, indices: Array) -> Array:
         return cls.xp.take(a, indices, axis=dim)
 

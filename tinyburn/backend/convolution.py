@@ -18,6 +18,7 @@ Processing", has the idea, which is called im2col.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,6 +26,7 @@ from tinyburn.base.shape import Shape, part_shape, window_count
 
 Array: TypeAlias = Any
 Numbers: TypeAlias = tuple[int, ...]
+Pair: TypeAlias = tuple[int, int]
 
 
 class ConvOptions(NamedTuple):
@@ -38,7 +40,7 @@ class ConvOptions(NamedTuple):
     """
 
     stride: Numbers
-    padding: tuple[tuple[int, int], ...]
+    padding: tuple[Pair, ...]
     dilation: Numbers
     groups: int = 1
 
@@ -82,15 +84,13 @@ def conv_weight_shape(a: Any, b: Any, sizes: Numbers, options: ConvOptions) -> S
 def conv(cls: Any, a: Array, weight: Array, options: ConvOptions) -> Array:
     """The product of the weight with the columns of the input."""
     shape, sizes = conv_shape(a, weight, options), weight.shape[2:]
-    pieces = _cut(a.shape, shape, sizes)
-    zero, weight = zero_like(cls, a), _as_matrices(cls, weight, options.groups)
-    results: list[Array] = []
-    for piece in pieces:
-        columns = _columns(cls, *piece.seen(cls, a, sizes, options), zero)
-        results.append(cls.reshape(cls.matmul(weight, columns), piece.shape(shape)))
+    pieces, matrices = _cut(a.shape, shape, sizes), _as_matrices(cls, weight, options.groups)
+    out: Array = None
+    for piece, columns in _in_columns(cls, a, pieces, sizes, options):
+        product = cls.matmul(matrices, columns)
         del columns  # before the next ones are made
-    del zero, weight  # a mirrored weight is nobody else's: it goes before the whole is made
-    return _joined(cls, results, shape, pieces)
+        out = _put(cls, out, piece, cls.reshape(product, piece.shape(shape)), shape)
+    return out
 
 
 def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options: ConvOptions) -> Array:
@@ -101,47 +101,59 @@ def conv_transpose(cls: Any, a: Array, weight: Array, lengths: Numbers, options:
     shape, sizes = conv_transpose_shape(a, weight, lengths, options), weight.shape[2:]
     if _is_better_mirrored(a.shape, shape, sizes, options):
         return conv(cls, a, _mirrored(cls, weight, options.groups), options.mirrored(sizes))
-    columns_of = cls.permute(_as_matrices(cls, weight, options.groups), (0, 1, 3, 2))
-
-    def compute(piece: Piece) -> Array:
-        columns = cls.matmul(columns_of, _as_outputs(cls, piece.of(cls, a), options.groups))
-        return _add_columns(cls, columns, piece.shape(shape), sizes, a.shape[2:], options)
-
-    pieces = _cut(shape, a.shape, sizes, in_bands=False)
-    return _joined(cls, [compute(piece) for piece in pieces], shape, pieces)
+    transposed = cls.permute(_as_matrices(cls, weight, options.groups), (0, 1, 3, 2))
+    out: Array = None
+    for piece in _cut(shape, a.shape, sizes, in_bands=False):
+        columns = cls.matmul(transposed, _as_outputs(cls, piece.of(cls, a), options.groups))
+        part = _add_columns(cls, columns, piece.shape(shape), sizes, a.shape[2:], options)
+        del columns
+        out = _put(cls, out, piece, part, shape)
+    return out
 
 
 def conv_weight_backward(cls: Any, a: Array, b: Array, sizes: Numbers, options: ConvOptions) -> Array:
-    """The product of the output with the columns of the input, added up over the batch."""
+    """The product of the columns of the input with the output, added up over the batch: the weight, transposed.
 
-    zero = zero_like(cls, a)
-
-    def compute(piece: Piece) -> Array:
-        columns = _columns(cls, *piece.seen(cls, a, sizes, options), zero)
+    The other way round it would not have to be transposed, but BLAS takes up to twice as long for a long matrix that
+    is transposed on the right.
+    """
+    total: Array = None
+    for piece, columns in _in_columns(cls, a, _cut(a.shape, b.shape, sizes), sizes, options):
         outputs = _as_outputs(cls, piece.of(cls, b), options.groups)
-        product = cls.matmul(outputs, cls.permute(columns, (0, 1, 3, 2)))
-        return product if product.shape[0] == 1 else cls.sum_dims(product, (0,))
-
-    first, *others = _cut(a.shape, b.shape, sizes)
-    total = compute(first)
-    for piece in others:
-        total = cls.into(total, "add", total, compute(piece))
-    return cls.reshape(total, conv_weight_shape(a, b, sizes, options))
+        product = cls.matmul(columns, cls.permute(outputs, (0, 1, 3, 2)))
+        del columns
+        product = product if product.shape[0] == 1 else cls.sum_dims(product, (0,))
+        total = product if total is None else cls.into(total, "add", total, product)
+    return cls.reshape(cls.permute(total, (0, 1, 3, 2)), conv_weight_shape(a, b, sizes, options))
 
 
 # Columns, and back
 
 
-def _padded(cls: Any, a: Array, padding: tuple[tuple[int, int], ...], zero: Array) -> Array:
-    """Zeros around the last dims."""
+def _in_columns(
+    cls: Any, a: Array, pieces: list[Piece], sizes: Numbers, options: ConvOptions
+) -> Iterator[tuple[Piece, Array]]:
+    """Each piece with the columns of its windows. The zeros of a padding are written once: the next piece with the same
+    padding takes the place of the one before."""
+    zero = zero_like(cls, a)
+    padded: dict[tuple[Pair, ...], Array] = {}
+    for piece in pieces:
+        seen, padding = piece.seen(cls, a, sizes, options)
+        padded[padding] = _padded(cls, seen, padding, zero, padded.get(padding))
+        yield piece, _columns(cls, padded[padding], sizes, options)
+
+
+def _padded(cls: Any, a: Array, padding: tuple[Pair, ...], zero: Array, before: Array | None) -> Array:
+    """Zeros around the last dims: those around ``before``, if it has the same shape, or else new ones."""
     if not any(before or after for before, after in padding):
         return a
     first = len(a.shape) - len(padding)
-    whole = [slice(0, size, 1) for size in a.shape]
-    ends = [before + size + after for (before, after), size in zip(padding, a.shape[first:], strict=True)]
-    places = [slice(before, before + size, 1) for (before, _), size in zip(padding, a.shape[first:], strict=True)]
-    zeros = cls.expand(zero, (*a.shape[:first], *ends))
-    return cls.slice_assign(zeros, (*whole[:first], *places), a)
+    ends = [start + size + after for (start, after), size in zip(padding, a.shape[first:], strict=True)]
+    inside = [slice(start, start + size, 1) for (start, _), size in zip(padding, a.shape[first:], strict=True)]
+    shape, places = (*a.shape[:first], *ends), (*[slice(0, size, 1) for size in a.shape[:first]], *inside)
+    if before is not None and before.shape == shape:
+        return cls.into(before, "slice_assign", before, places, a)
+    return cls.slice_assign(cls.expand(zero, shape), places, a)
 
 
 def zero_like(cls: Any, a: Array) -> Array:
@@ -150,16 +162,16 @@ def zero_like(cls: Any, a: Array) -> Array:
     return cls.sum_dims(cls.slice(a, (slice(0, 0, 1),) * rank), tuple(range(rank)))
 
 
-def _columns(cls: Any, a: Array, sizes: Numbers, options: ConvOptions, zero: Array) -> Array:
-    """The windows of each group, one beside the other. All is a view but for the last reshape, which copies."""
-    a = _padded(cls, a, options.padding, zero)
+def _columns(cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> Array:
+    """The windows of each group, one beside the other. The last dim comes first and is copied: then the rows that a
+    window of the other dims sees lie side by side in memory, and the next copy moves many at once."""
     count, channels, *lengths = a.shape
-    a = cls.reshape(a, (count * channels, *lengths))
-    for dim, window in enumerate(zip(sizes, options.stride, options.dilation, strict=True)):
-        rank = len(a.shape)
-        first = rank - len(sizes)  # of the dims that windows slide along; those of the windows come before
-        a = cls.unfold(a, first + dim, *window)
-        a = cls.permute(a, (*range(first), rank, *range(first, rank)))
+    a, rank = cls.reshape(a, (count * channels, *lengths)), 1 + len(sizes)
+    for dim in reversed(range(len(sizes))):
+        made = len(sizes) - 1 - dim  # dims of windows, which stand before those that windows slide along
+        a = cls.unfold(a, 1 + made + dim, sizes[dim], options.stride[dim], options.dilation[dim])
+        a = cls.permute(a, (0, rank + made, *range(1, rank + made)))
+        a = cls.reshape(a, a.shape)
     windows, groups = prod(a.shape[1 + len(sizes) :]), options.groups
     return cls.reshape(a, (count, groups, channels // groups * prod(sizes), windows))
 
@@ -250,18 +262,17 @@ class Piece(NamedTuple):
         """This part of an array."""
         return a if self.shape(a.shape) == a.shape else cls.slice(a, self.places(a.shape))
 
-    def seen(self, cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> tuple[Array, Numbers, ConvOptions]:
-        """What its windows see of an input, and the padding that belongs to it: what `_columns` takes."""
+    def seen(self, cls: Any, a: Array, sizes: Numbers, options: ConvOptions) -> tuple[Array, tuple[Pair, ...]]:
+        """What its windows see of an input, and the padding that belongs to it."""
         if self.band is None:
-            return self.of(cls, a), sizes, options
+            return self.of(cls, a), options.padding
         length, ((before, _), *others) = a.shape[2], options.padding
         first = self.band[0] * options.stride[0] - before
         after = (self.band[1] - 1) * options.stride[0] + (sizes[0] - 1) * options.dilation[0] + 1 - before
         start, stop = (min(max(place, 0), length) for place in (first, after))
         missing = min(max(-first, 0), after - first)
-        padding = ((missing, after - first - missing - (stop - start)), *others)
         rows = self._replace(band=(start, stop))
-        return rows.of(cls, a), sizes, options._replace(padding=padding)
+        return rows.of(cls, a), ((missing, after - first - missing - (stop - start)), *others)
 
 
 def _cut(inputs: Shape, outputs: Shape, sizes: Numbers, in_bands: bool = True) -> list[Piece]:
@@ -280,19 +291,25 @@ def _cut(inputs: Shape, outputs: Shape, sizes: Numbers, in_bands: bool = True) -
     return [Piece((at, at + 1), band) for at in range(count) for band in _steps(rows, max(most, 1))]
 
 
-COLUMNS = 2**18
-"""Elements of columns that are made at once: a megabyte, which the second cache of most processors holds."""
+COLUMNS = 3 * 2**16
+"""Elements of columns that are made at once: with what they are made from a megabyte, which the second cache of most
+processors holds."""
 
 SHARE = 4
 
 
-def _steps(size: int, step: int) -> list[tuple[int, int]]:
-    """From 0 to a size in steps, each with its start and its end."""
+def _steps(size: int, most: int) -> list[tuple[int, int]]:
+    """From 0 to a size in as few steps as can be, all of one length but the last, each with its start and its end."""
+    step = -(-size // -(-size // most))
     return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 
-def _joined(cls: Any, results: list[Array], shape: Shape, pieces: list[Piece]) -> Array:
-    """The results of some pieces, each at its place in an array of a shape."""
-    if len(results) == 1:
-        return results[0]
-    return cls.cat(tuple([piece.places(shape) for piece in pieces]), *results)
+def _put(cls: Any, whole: Array | None, piece: Piece, part: Array, shape: Shape) -> Array:
+    """A piece at its place in an array of a shape, which the first piece makes. Nobody else has seen the array yet, so
+    the other pieces are written where it lies."""
+    if part.shape == shape:
+        return part
+    places = piece.places(shape)
+    if whole is None:
+        return cls.slice_assign(cls.expand(zero_like(cls, part), shape), places, part)
+    return cls.into(whole, "slice_assign", whole, places, part)

@@ -25,7 +25,8 @@ NumPyArray: TypeAlias = np.ndarray[Any, Any]
 
 _FLOAT16, _FLOAT32, _FLOAT64 = (NUMPY_DTYPES[dtype] for dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64))
 
-_BLOCK = 32
+BLOCK = 32
+"""Rows that are added one by one, before their sums are added."""
 _FEW = 256
 """So many may be added one by one: the error stays below a millionth, and it is faster."""
 _MANY = 2048
@@ -82,12 +83,12 @@ def add_up(a: NumPyArray, dims: Dims) -> NumPyArray:
         total = _add_by_products(a, dims)
         if total is not None:
             return total
-    is_precise = a.flags.forc if len(dims) == a.ndim else len(dims) == 1 and a.shape[dims[0]] <= _BLOCK
+    is_precise = a.flags.forc if len(dims) == a.ndim else len(dims) == 1 and a.shape[dims[0]] <= BLOCK
     if a.size > _FEW and not is_precise:
         inner = _trailing(dims, a.ndim) if a.flags.c_contiguous else ()
         if 0 < len(inner) < len(dims):
             a = add_up(a, inner)  # so that little is left for the other dims
-        while reduced_count(a.shape, dims) > _BLOCK and not _in_pairs(a, dims):
+        while reduced_count(a.shape, dims) > BLOCK and not _in_pairs(a, dims):
             a = _add_blocks(a, max(dims, key=a.shape.__getitem__), dtype)
     return fold(np.add, a, dims, dtype)
 
@@ -108,13 +109,13 @@ def _in_pairs(a: NumPyArray, dims: Dims) -> bool:
 
 def _add_blocks(a: NumPyArray, dim: int, dtype: np.dtype[Any]) -> NumPyArray:
     """The sums of the blocks along one dim; the last one may be short."""
-    shape, (blocks, rest) = a.shape, divmod(a.shape[dim], _BLOCK)
+    shape, (blocks, rest) = a.shape, divmod(a.shape[dim], BLOCK)
     before: tuple[slice, ...] = (slice(None),) * dim
     out = np.empty((*shape[:dim], blocks + bool(rest), *shape[dim + 1 :]), dtype)
-    whole = a[(*before, slice(blocks * _BLOCK))].reshape(*shape[:dim], blocks, _BLOCK, *shape[dim + 1 :])
+    whole = a[(*before, slice(blocks * BLOCK))].reshape(*shape[:dim], blocks, BLOCK, *shape[dim + 1 :])
     np.add.reduce(whole, axis=dim + 1, dtype=dtype, out=out[(*before, slice(blocks))])
     if rest:
-        np.add.reduce(a[(*before, slice(blocks * _BLOCK, None))], axis=dim, dtype=dtype, out=out[(*before, blocks)])
+        np.add.reduce(a[(*before, slice(blocks * BLOCK, None))], axis=dim, dtype=dtype, out=out[(*before, blocks)])
     return out
 
 
@@ -133,7 +134,7 @@ def _add_by_products(a: NumPyArray, dims: Dims) -> NumPyArray | None:
     if dims and (width == 1 or dims[0] == a.ndim - len(dims)):
         lines = _add_lines(a.reshape(width, count))
         return None if lines is None else lines.reshape(shape)
-    if dims and dims[-1] == len(dims) - 1 and width * _BLOCK <= _PIECE:
+    if dims and dims[-1] == len(dims) - 1 and width * BLOCK <= _PIECE:
         return _add_rows(a.reshape(count, width)).reshape(shape)
     return None
 
@@ -153,7 +154,7 @@ def _size_of_parts(count: int) -> int:
     """The largest part of a line that can be added one by one, and of which the line has a whole number; else 0."""
     if count <= _FEW:
         return count
-    return next((size for size in range(_FEW, _BLOCK - 1, -1) if count % size == 0), 0)
+    return next((size for size in range(_FEW, BLOCK - 1, -1) if count % size == 0), 0)
 
 
 def _times_ones(a: NumPyArray) -> NumPyArray:
@@ -174,12 +175,12 @@ def _add_rows(a: NumPyArray) -> NumPyArray:
     count, width = a.shape
     ones = _ONES[a.dtype]
     while True:
-        blocks, rest = divmod(count, _BLOCK)
+        blocks, rest = divmod(count, BLOCK)
         out = np.empty((blocks + bool(rest), width), a.dtype)
         if blocks:
-            np.matmul(ones[:_BLOCK], a[: blocks * _BLOCK].reshape(blocks, _BLOCK, width), out[:blocks])
+            np.matmul(ones[:BLOCK], a[: blocks * BLOCK].reshape(blocks, BLOCK, width), out[:blocks])
         if rest:
-            np.matmul(ones[:rest], a[blocks * _BLOCK :], out[blocks])
+            np.matmul(ones[:rest], a[blocks * BLOCK :], out[blocks])
         if len(out) == 1:
             return out
         a, count = out, len(out)

@@ -312,7 +312,7 @@ class Backend(Elementary, Scans, Normalization):
     flip            = required("a, dims",            "some dims read from their end", like_first, view="always")
     slice           = required("a, parts",           "a forward slice of each dim", part, view="always")
     unfold          = required("a, dim, size, step, dilation", "windows of one dim", windowed, view="always")
-    slice_assign    = required("a, parts, b",        "``a`` with one part replaced", like_first)
+    slice_assign    = required("a, parts, b",        "``a`` with one part replaced", like_first, in_place=True)
     cat             = required("places, *part",      "parts side by side, each at its place", joined)
     gather          = required("a, dim, indices",    "an entry for each index", like_indices, cheap=False)
     scatter         = required("a, dim, indices, b", "``b`` added where `gather` reads", like_first, cheap=False)

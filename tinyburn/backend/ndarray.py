@@ -26,10 +26,10 @@ from .array_namespace import (
 )
 from .blocks import apart, few_zeros
 from .device import Device, MemoryUsage, check_only_device
-from .folds import accumulate, add_up, extreme
+from .folds import BLOCK, accumulate, add_up, extreme
 from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
-from .operations import OPERATIONS, called, shortcut
+from .operations import OPERATIONS, broadcast, called, shortcut
 from .random import SeededDevice, draw_into
 
 NumPyArray = np.ndarray[Any, Any]
@@ -171,6 +171,20 @@ class NdArray(ArrayNamespace):
 
     @staticmethod
     @quiet
+    def extreme_backward(a: NumPyArray, b: NumPyArray, out: NumPyArray) -> NumPyArray:
+        """The mask is written where the result will be, as whole numbers: times 1 the bits of ``a`` are ``a``, and
+        times 0 they are 0.0. As a mask of its own it would be a second buffer."""
+        if b.flags.c_contiguous or not (is_finite(a) and is_finite(out)):
+            return FUSED["extreme_backward"](a, b, out)
+        result = np.empty(broadcast(a, b, out), a.dtype)
+        bits = f"int{8 * a.dtype.itemsize}"
+        whole = result.view(bits)
+        np.equal(b, out, whole)
+        np.multiply(whole, a.view(bits), whole)
+        return result
+
+    @staticmethod
+    @quiet
     def add_scaled(a: NumPyArray, b: NumPyArray, scale: Number) -> NumPyArray:
         if a.shape != b.shape or a.dtype.itemsize == 2:
             return FUSED["add_scaled"](a, b, scale)
@@ -240,13 +254,9 @@ class NdArray(ArrayNamespace):
     @classmethod
     @shortcut
     def linear_bias(cls, a: NumPyArray) -> NumPyArray:
-        """As `_add_up` adds, but that it has to find out nothing."""
-        if a.ndim == 2 and a.dtype.itemsize > 2 and a.flags.c_contiguous:
-            rows, columns = a.shape
-            if rows <= _BLOCK:
-                return _sum(a, 0)
-            if rows <= _BLOCK * _BLOCK and rows % _BLOCK == 0 and columns >= _BLOCK:
-                return _sum(_sum(a.reshape(-1, _BLOCK, columns), 1), 0)
+        """As `add_up` adds few rows, but that it has to find out nothing."""
+        if a.ndim == 2 and a.dtype.itemsize > 2 and a.flags.c_contiguous and a.shape[0] <= BLOCK:
+            return _sum(a, 0)
         total: NumPyArray = super().linear_bias(a)
         return total
 
@@ -337,7 +347,7 @@ class NdArray(ArrayNamespace):
         if a.flags.c_contiguous:
             return a.reshape(shape)
         out = np.empty(shape, a.dtype)
-        out.reshape(a.shape)[...] = a
+        _copy_into(out.reshape(a.shape), a)
         return out
 
     @staticmethod
@@ -447,6 +457,10 @@ class NdArray(ArrayNamespace):
 
     @classmethod
     def _write(cls, target: NumPyArray, name: str, *arguments: Any) -> NumPyArray:
+        if name == "slice_assign":
+            a, parts, b = apart(arguments, target)
+            assigned: NumPyArray = cls._assign(a, parts, b, target)
+            return assigned
         return _INTO[name](*apart(arguments, target), out=target)
 
     @staticmethod
@@ -510,6 +524,20 @@ _INTO: dict[str, Callable[..., NumPyArray]] = {
     "add_scaled": _add_scaled,
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
+
+
+def _copy_into(out: NumPyArray, a: NumPyArray) -> None:
+    """NumPy goes along the last dim of a row-major result. Where that is short, a pass for each of its elements is
+    faster."""
+    if a.ndim > 1 and a.shape[-1] <= _SHORT and a.strides[-1] != a.itemsize:
+        for at in range(a.shape[-1]):
+            out[..., at] = a[..., at]
+    else:
+        out[...] = a
+
+
+_SHORT = 6
+"""Up to here a pass for each takes at most about half of the time; with 16 of them it takes longer."""
 
 
 # Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the

@@ -76,6 +76,11 @@ class Geometry:
         """The number of spatial dims."""
         return len(self.sizes)
 
+    def covers(self, lengths: Numbers) -> bool:
+        """Whether the windows lie side by side in these lengths, and leave nothing out."""
+        lie_so = self.stride == self.sizes and set(self.dilation) == {1}
+        return lie_so and not any(length % size for length, size in zip(lengths, self.sizes, strict=True))
+
     def options(self, lengths: Numbers, groups: int = 1) -> ConvOptions:
         """The same for the backend, with the padding for an input of these lengths."""
         pairs = pairs_of(self.padding, lengths, self.sizes, self.stride, self.dilation)

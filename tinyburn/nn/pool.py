@@ -73,10 +73,23 @@ def padded(x: AnyTensor, pairs: Pairs, value: float) -> AnyTensor:
 def _of_windows(x: AnyTensor, geometry: Geometry, reduction: str) -> AnyTensor:
     """A reduction of each window. Its dims come first, so that what lies side by side in memory stays so."""
     dims = geometry.dims
+    x = _cut_up(x, geometry) if geometry.covers(x.shape[2:]) else _seen_through(x, geometry)
+    return x._ask(reduction, tuple(range(dims))).reshape(x.shape[dims:])
+
+
+def _seen_through(x: AnyTensor, geometry: Geometry) -> AnyTensor:
+    """Windows that may overlap, or leave something out."""
     for dim, window in enumerate(zip(geometry.sizes, geometry.stride, geometry.dilation, strict=True), 2):
         x = x.unfold(2 * dim - 2, *window)  # each dim before has brought one more in front
         x = x.permute(x.rank - 1, *range(x.rank - 1))
-    return x._ask(reduction, tuple(range(dims))).reshape(x.shape[dims:])
+    return x
+
+
+def _cut_up(x: AnyTensor, geometry: Geometry) -> AnyTensor:
+    """Windows that lie side by side. Each element is in one of them, so the way back is a copy and adds up nothing."""
+    pairs = [(length // size, size) for length, size in zip(x.shape[2:], geometry.sizes, strict=True)]
+    x = x.reshape((*x.shape[:2], *[number for pair in pairs for number in pair]))
+    return x.permute(*range(3, x.rank, 2), 0, 1, *range(2, x.rank, 2))
 
 
 def _shares_inside(geometry: Geometry, lengths: Numbers) -> np.ndarray[Any, Any]:

@@ -14,7 +14,11 @@ from tests.support import Values
 from tinyburn import Wgpu
 from tinyburn.backend.operations import OPERATIONS
 
-IN_PLACE = [name for name, operation in OPERATIONS.items() if operation.in_place and len(operation.tensors) > 1]
+IN_PLACE = [
+    name
+    for name, operation in OPERATIONS.items()
+    if operation.in_place and operation.elementwise and len(operation.tensors) > 1
+]
 
 SHAPES = [(8,), (1,), (7,), (1024,), (5, 8), (5, 7), (3, 1, 6), (2, 3, 4, 5), (129, 257)]
 """Some for the packed kernel, and some with a last dim or a size that are no multiple of its four elements."""
@@ -203,3 +207,13 @@ def test_a_target_goes_back_to_the_pool_with_its_last_holder(gpu_device: Any) ->
     del b, others
     after = gpu_device.memory_usage()
     assert (after.number_allocs, after.bytes_in_use) == (before.number_allocs, before.bytes_in_use)
+
+
+def test_a_part_of_an_array_larger_than_a_binding_is_assigned_in_place(gpu_device: Any) -> None:
+    values, rows = draw((300, 200)), draw((40, 200))
+    a, b = Wgpu.from_numpy(values, gpu_device), Wgpu.from_numpy(rows, gpu_device)
+    gpu_device.gpu.max_binding_bytes = 16 * 1024
+    assert_in_place(gpu_device, a, "slice_assign", a, (slice(100, 140, 1), slice(0, 200, 1)), b)
+    after = Wgpu.to_numpy(a)
+    assert after[:100].tobytes() == values[:100].tobytes()
+    assert after[140:].tobytes() == values[140:].tobytes()

@@ -126,6 +126,9 @@ class Cuda(ArrayNamespace):
     def _write(cls, target: Array, name: str, *arguments: Any) -> Array:
         def write() -> Array:
             safe = [_apart(argument, target) for argument in arguments]
+            if name == "slice_assign":
+                a, parts, b = safe
+                return cls._assign(a, parts, b, target)
             if name in KERNELS:
                 return kernel(name)(*safe, target)
             return getattr(cp, STANDARD.get(name, name))(*safe, out=target)

@@ -144,6 +144,9 @@ class Wgpu(Strided):
     @classmethod
     def into(cls, target: StridedArray, name: str, *arguments: Any) -> StridedArray:
         if can_take(target, name, arguments):
+            if name == "slice_assign":
+                a, parts, b = arguments
+                return assign(a, parts, b, target)
             return elementwise(name, target, arguments)
         result: StridedArray = super().into(target, name, *arguments)
         return result
@@ -181,9 +184,7 @@ class Wgpu(Strided):
 
     @staticmethod
     def slice_assign(a: StridedArray, parts: Parts, b: StridedArray) -> StridedArray:
-        result = copied(a)
-        elementwise("copy", Strided.slice(result, parts), [b])
-        return result
+        return assign(a, parts, b, gpu_of(a).new(a.shape, a.dtype))
 
     @staticmethod
     def cat(places: tuple[Parts, ...], *parts: StridedArray) -> StridedArray:
@@ -199,6 +200,17 @@ class Wgpu(Strided):
     @staticmethod
     def select_assign(a: StridedArray, dim: int, indices: StridedArray, b: StridedArray) -> StridedArray:
         return indexing.scatter(a, dim, indexing.along(indices, dim, a), b, "select_assign")
+
+
+def assign(a: StridedArray, parts: Parts, b: StridedArray, result: StridedArray) -> StridedArray:
+    """``a`` with one part replaced, written to ``result``. What lies there already is not written again; if that is
+    ``b``, there is no other part."""
+    if b.storage is result.storage:
+        return result
+    if a.storage is not result.storage:
+        elementwise("copy", result, [a])
+    elementwise("copy", Strided.slice(result, parts), [b])
+    return result
 
 
 def _method(name: str, function: Callable[..., StridedArray]) -> Any:
