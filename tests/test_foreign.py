@@ -39,7 +39,7 @@ def words() -> dict[str, Any]:
         **{"tinyburn": tinyburn, "x": x, "y": x * 2, "w": const(np.ones((3, 2)), device), "device": device},
         **{"mask": mask([[True, False, True]], device), "rows": ints([0], device), "array": np.ones(3)},
         **{"model": model, "param": model.weight, "NoForward": NoForward, "job": job, "batch_size": 2},
-        **{"loss": loss, "grads": model(x).sum().backward()},
+        **{"loss": loss, "grads": model(x).sum().backward(), "f": lambda x: x.sum()},
     }
 
 

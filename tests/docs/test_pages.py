@@ -46,7 +46,7 @@ def run(code: str, namespace: dict[str, object]) -> str:
     """What a block prints; spaces at the end of a line are dropped, as editors do."""
     output = io.StringIO()
     with redirect_stdout(output):
-        exec(compile(code, "page", "exec"), namespace)
+        exec(compile(code, "page", "exec", dont_inherit=True), namespace)  # as a reader runs it
     return re.sub(r"[ \t]+$", "", output.getvalue(), flags=re.MULTILINE)
 
 
