@@ -25,11 +25,11 @@ from .array_namespace import (
     rowmajor,
 )
 from .blocks import apart
-from .device import Device, MemoryUsage, check_only_device
+from .device import Device, MemoryUsage, SeededDevice, check_only_device
 from .fused import FUSED
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
 from .operations import OPERATIONS, called
-from .random import SeededDevice, draw_into
+from .random import draw_into
 
 NumPyArray = np.ndarray[Any, Any]
 
