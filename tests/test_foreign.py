@@ -14,7 +14,8 @@ import pytest
 import tinyburn
 from tests.support import const, ints, mask, tracked
 from tinyburn import Autodiff, Module, NdArray, Param, Tensor, TinyburnError, Traced, nn, optim
-from tinyburn.base.foreign import _BY_NAME, HABITS, SUBJECTS, Habit
+from tinyburn.base.foreign import _BY_NAME
+from tinyburn.base.habits import HABITS, SUBJECTS, Habit
 
 OURS_ALONE = {"x", "y", "w", "mask", "rows", "device", "loss", "param", "model", "Tensor", "array"}
 """What stands in a right side and says nothing of how a thing is called."""

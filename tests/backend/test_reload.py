@@ -57,7 +57,7 @@ edit("backend/ndarray.py", "a.size // max(total.size, 1), total)", "a.size // ma
 found["one that is called quietly"] = cell(VALUE.format("x.mean()"))
 edit("backend/fused.py", "np.negative(a, out)", "np.multiply(a, 0.0, out)")
 found["a kernel"] = cell(VALUE.format("tb.activation.sigmoid(x).max()"))
-edit("backend/interface.py", "return cls.maximum(a, 0.0)", "return cls.maximum(a, 4.0)")
+edit("backend/activations.py", "return cls.maximum(a, 0.0)", "return cls.maximum(a, 4.0)")
 found["a default"] = cell(VALUE.format("tb.activation.relu(x).max()"))
 edit("backend/interface.py", '"the error function", cheap=False', '"the error function", cheap=True')
 found["a declaration"] = cell("seen = Autodiff[NdArray, tb.BalancedCheckpointing].strategy.recomputes('erf')")

@@ -71,7 +71,7 @@ class Scratch:
         self.truth, self.other = truths
         self.dtype = dtype
         self.zero, self.one = number(0, dtype), number(1, dtype)
-        self.number = np.empty((), dtype)
+        self.number = _one_of_its_own(dtype)
         whole = np.dtype(f"int{8 * dtype.itemsize}")
         self.bits, self.one_bits, self.number_bits = (array.view(whole) for array in (self.x, self.one, self.number))
         self.last_bit = number(8 * dtype.itemsize - 1, whole)
@@ -105,7 +105,14 @@ class _Memory(threading.local):
 @cache
 def number(value: float, dtype: np.dtype[Any]) -> NumPyArray:
     """One of the numbers of a formula as an array without dims. For those alone: each is kept for ever."""
-    return np.array(value, dtype)
+    array = _one_of_its_own(dtype)
+    array[()] = value
+    return array
+
+
+def _one_of_its_own(dtype: np.dtype[Any]) -> NumPyArray:
+    """An array without dims, in memory that no count of the memory of arrays has, as the scratch memory."""
+    return np.frombuffer(bytearray(dtype.itemsize), dtype).reshape(())
 
 
 _memory = _Memory()

@@ -27,6 +27,7 @@ What a device remembers of them is in ``device.py``. This file computes with Num
 from __future__ import annotations
 
 import math
+from array import array
 from functools import cache
 from typing import Any
 
@@ -34,7 +35,7 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution, Distribution
 
-from .blocks import BLOCK_BYTES, NumPyArray, Scratch, scratch
+from .blocks import BLOCK_BYTES, NumPyArray, Scratch, number, scratch
 from .device import WORD, RandomState
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -42,6 +43,8 @@ ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 ROUNDS = 20
 PARITY = 0x1BD11BDA
 """What makes the third word of a key from the two others, so that no key is all zeros."""
+
+_WHOLE = np.dtype("uint32")
 
 
 # The words
@@ -71,18 +74,18 @@ def threefry(s: Scratch, key: tuple[int, int]) -> None:
 @cache
 def _shifts() -> list[tuple[NumPyArray, NumPyArray]]:
     """What is rotated by n bits is shifted by n to the left and by 32 - n to the right."""
-    return [(np.array(by, "uint32"), np.array(32 - by, "uint32")) for by in ROTATIONS]
+    return [(number(by, _WHOLE), number(32 - by, _WHOLE)) for by in ROTATIONS]
 
 
 @cache
 def _counting() -> NumPyArray:
     """0, 1, 2 and so on, for as many numbers as one block of memory has."""
-    return np.arange(BLOCK_BYTES // 8, dtype="uint32")
+    return np.frombuffer(array("I", range(BLOCK_BYTES // 8)), _WHOLE)  # kept, so it may be in no count of arrays
 
 
 def _words(first_block: int, blocks: int, state: RandomState) -> Scratch:
     """The random words of some blocks, in ``y`` and ``z`` of the scratch memory."""
-    s = scratch((blocks,), np.dtype("uint32"))
+    s = scratch((blocks,), _WHOLE)
     np.add(_counting()[:blocks], first_block & WORD, s.y)
     s.z.fill(state.draw)
     threefry(s, state.key)
