@@ -4,9 +4,10 @@ Each right value comes by calculus and is written out, or by NumPy where it says
 exist under the rank rules (no rank 0, equal ranks only), its nearest form is tested, and that the form as written
 gives a clear error. Beside each row stand neighbours: other shapes, dtypes and operations of the same kind.
 
-Here are sections A and B; C is in test_cases_indexing.py, D to F are in test_cases_values.py, H is in
-test_cases_devices.py. Row 17 (checkpointed dropout) is in autodiff/test_checkpointing.py, and drawing the long chain
-of row 4 is tested with the pictures. Left to later: section G (convolution, pooling).
+Here are sections A and B; C is in test_cases_indexing.py, D to F are in test_cases_values.py, G is in
+nn/test_cases_convolution.py, H in test_cases_devices.py. Row 17 (checkpointed dropout) is in
+autodiff/test_checkpointing.py and nn/test_dropout.py, and drawing the long chain of row 4 is tested with the pictures.
+What a row means for a layer or a loss is tested with these, as `test_case_NUMBER_…`.
 """
 
 from __future__ import annotations
@@ -169,15 +170,27 @@ def test_12_nothing_is_switched_off_by_an_exception() -> None:
     assert "failing" not in str(caught.value)
 
 
-@pytest.mark.parametrize("momentum", [pytest.param(0.0, id="15"), pytest.param(0.9, id="15-momentum")])
-def test_an_unused_parameter_is_skipped(momentum: float) -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(optim.SgdConfig(weight_decay=0.1), id="15"),
+        pytest.param(optim.SgdConfig(0.9, weight_decay=0.1), id="15-momentum"),
+        pytest.param(optim.AdamConfig(weight_decay=0.1), id="15-adam"),
+        pytest.param(optim.AdamWConfig(weight_decay=0.1), id="15-adamw"),
+        pytest.param(optim.AdaGradConfig(weight_decay=0.1), id="15-adagrad"),
+        pytest.param(optim.RmsPropConfig(weight_decay=0.1), id="15-rmsprop"),
+        pytest.param(optim.LionConfig(weight_decay=0.1), id="15-lion"),
+        pytest.param(optim.AdamConfig(grad_clipping=optim.GradientClippingConfig.GlobalNorm(0.1)), id="15-clipped"),
+    ],
+)
+def test_an_unused_parameter_is_skipped(config: Any) -> None:
     class Two(Module):
         def __init__(self, device: Device[Any]) -> None:
             self.l1 = nn.LinearConfig(2, 1).init(device)
             self.l2 = nn.LinearConfig(2, 1).init(device)
 
     model = Two(tracked())
-    optimizer = optim.SgdConfig(momentum=momentum, weight_decay=0.1).init()
+    optimizer = config.init()
     for _ in range(3):
         grads = model.l1(const([[1.0, 2.0]], tracked())).sum().backward()
         assert grads.named(model)["l2.weight"] is None

@@ -14,7 +14,8 @@ import pytest
 import tinyburn
 from tests.support import const, ints, mask, tracked
 from tinyburn import Autodiff, Module, NdArray, Param, Tensor, TinyburnError, Traced, nn, optim
-from tinyburn.base.foreign import _BY_NAME, HABITS, SUBJECTS, Habit
+from tinyburn.base.foreign import _BY_NAME
+from tinyburn.base.habits import HABITS, SUBJECTS, Habit
 
 OURS_ALONE = {"x", "y", "w", "mask", "rows", "device", "loss", "param", "model", "Tensor", "array"}
 """What stands in a right side and says nothing of how a thing is called."""
@@ -39,7 +40,7 @@ def words() -> dict[str, Any]:
         **{"tinyburn": tinyburn, "x": x, "y": x * 2, "w": const(np.ones((3, 2)), device), "device": device},
         **{"mask": mask([[True, False, True]], device), "rows": ints([0], device), "array": np.ones(3)},
         **{"model": model, "param": model.weight, "NoForward": NoForward, "job": job, "batch_size": 2},
-        **{"loss": loss, "grads": model(x).sum().backward()},
+        **{"loss": loss, "grads": model(x).sum().backward(), "f": lambda x: x.sum()},
     }
 
 

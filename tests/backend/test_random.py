@@ -12,7 +12,8 @@ from tests.backend.threefry import KNOWN, threefry, units
 from tests.support import BASES, NDARRAY, UnderTest, params
 from tinyburn import Autodiff, Distribution, NdArray, Tensor, Traced
 from tinyburn.backend.blocks import scratch
-from tinyburn.backend.random import RandomState, draw_into
+from tinyburn.backend.device import RandomState
+from tinyburn.backend.random import draw_into
 from tinyburn.backend.random import threefry as ours
 from tinyburn.base.errors import ConfigError
 

@@ -57,7 +57,7 @@ edit("backend/ndarray.py", "a.size // max(total.size, 1), total)", "a.size // ma
 found["one that is called quietly"] = cell(VALUE.format("x.mean()"))
 edit("backend/fused.py", "np.negative(a, out)", "np.multiply(a, 0.0, out)")
 found["a kernel"] = cell(VALUE.format("tb.activation.sigmoid(x).max()"))
-edit("backend/interface.py", "return cls.div(weights, ", "return cls.mul(weights, ")
+edit("backend/normalization.py", 'cls.into(weights, "div", weights', 'cls.into(weights, "mul", weights')
 found["a default"] = cell(VALUE.format("tb.activation.softmax(x, 1).max()"))
 edit("backend/interface.py", '"the error function", cheap=False', '"the error function", cheap=True')
 found["a declaration"] = cell("seen = Autodiff[NdArray, tb.BalancedCheckpointing].strategy.recomputes('erf')")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.backend.random import RandomState
+from tinyburn.backend.device import RandomState
 
 # Key, counter and result, as Random123, the authors' own code, publishes them: 0, all ones, digits of pi.
 KNOWN = [

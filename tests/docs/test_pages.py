@@ -9,8 +9,11 @@ import io
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from tinyburn import autodiff, nn, optim
 
 PROJECT = Path(__file__).parents[2]
 PAGES = sorted((PROJECT / "docs").glob("*.md"))
@@ -46,7 +49,7 @@ def run(code: str, namespace: dict[str, object]) -> str:
     """What a block prints; spaces at the end of a line are dropped, as editors do."""
     output = io.StringIO()
     with redirect_stdout(output):
-        exec(compile(code, "page", "exec"), namespace)
+        exec(compile(code, "page", "exec", dont_inherit=True), namespace)  # as a reader runs it
     return re.sub(r"[ \t]+$", "", output.getvalue(), flags=re.MULTILINE)
 
 
@@ -65,6 +68,22 @@ def test_every_link_and_every_named_test_exists(page: Path) -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in sorted((PROJECT / "tests").rglob("test_*.py")))
     missing += [name for name in NAMED_TEST.findall(source) if f"def {name}(" not in tests]
     assert not missing
+
+
+@pytest.mark.parametrize(("page", "part"), [("nn", nn), ("optim", optim), ("functions", autodiff)])
+def test_a_page_speaks_of_every_public_name(page: str, part: ModuleType) -> None:
+    """Of a layer by the name of its config, if it has one."""
+    source = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    names = [name for name in part.__all__ if f"{name}Config" not in part.__all__]
+    missing = {name for name in names if not re.search(rf"\b{name}\b", source)}
+    assert not missing - SAID_ELSEWHERE
+
+
+SAID_ELSEWHERE = {
+    *("Optimizer", "LrScheduler", "LrSchedulerConfig"),
+    *("BalancedCheckpointing", "NoCheckpointing", "checkpoint", "Gradients", "Node"),
+}
+"""The bases of what the pages speak of, and what other pages are about."""
 
 
 if __name__ == "__main__":

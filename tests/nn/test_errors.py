@@ -15,11 +15,14 @@ from tinyburn import (
     ConfigError,
     DTypeMismatch,
     ForeignCall,
+    Module,
     NdArray,
     ShapeError,
     TinyburnError,
     nn,
+    optim,
 )
+from tinyburn.module.constructors import explain_constructors
 
 CONFIGS: dict[str, Callable[[], Config]] = {
     "d_model is 0": lambda: nn.LayerNormConfig(0),
@@ -113,6 +116,34 @@ def test_an_input_that_does_not_fit(reason: str) -> None:
 def test_a_layer_made_without_its_config(layer: Any, args: Any) -> None:
     with pytest.raises(ForeignCall, match="made by its config"):
         layer(*args)
+
+
+WITH_CONFIGS = [name for name in (*nn.__all__, *optim.__all__) if f"{name}Config" in {*nn.__all__, *optim.__all__}]
+
+
+@pytest.mark.parametrize("name", WITH_CONFIGS)
+def test_a_call_that_fits_no_constructor_names_the_config(name: str) -> None:
+    """As ``nn.Embedding(10, 3, padding_idx=0)``, which somebody writes who knows PyTorch."""
+    folder = "nn" if name in nn.__all__ else "optim"
+    with pytest.raises(ForeignCall, match=rf"write {folder}\.{name}Config\(.*\)\.init\(") as caught:
+        getattr(nn if folder == "nn" else optim, name)(1, 2, wrong=3)
+    assert str(caught.value).startswith(f"{folder}.{name}\n  because it is made by its config")
+
+
+def test_an_error_inside_a_constructor_is_left_as_it_is() -> None:
+    class Broken(Module):
+        def __init__(self, size: int) -> None:
+            self.size = len(size)  # type: ignore[arg-type]
+
+    class BrokenConfig(Config):
+        def init(self) -> Broken:
+            return Broken(3)
+
+    explain_constructors("mine", {"Broken": Broken, "BrokenConfig": BrokenConfig})
+    with pytest.raises(TypeError, match="has no len"):
+        BrokenConfig().init()
+    with pytest.raises(ForeignCall, match=r"write mine\.BrokenConfig\(\)\.init\(\)"):
+        Broken()  # type: ignore[call-arg]
 
 
 def test_an_empty_batch() -> None:

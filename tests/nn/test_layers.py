@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, Values, const, grads_of, ints, leaf, tracked
+from tests.support import AnyTensor, Values, const, gradient_of, grads_of, ints, leaf, tracked
 from tinyburn import Autodiff, Device, Module, NdArray, Tensor, nn, optim
 
 LAYERS: dict[str, tuple[Any, tuple[int, ...]]] = {
@@ -77,6 +77,19 @@ def test_in_half_precision(name: str) -> None:
     found = layer(const(x, tracked("float16")))
     assert found.dtype == "float16"
     np.testing.assert_allclose(found.to_numpy().astype(float), wide(const(x, tracked())).to_numpy(), atol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["LayerNorm", "RmsNorm", "BatchNorm", "GroupNorm", "InstanceNorm"])
+def test_case_61_squares_do_not_overflow_in_half_precision(name: str) -> None:
+    """From 256 on, the square of a float16 number is inf; these go up to 30000, and what comes out is near 1."""
+    layer, x = made(name, tracked())
+    expected = layer(const(x, tracked())).to_numpy()
+    half, _ = made(name, tracked("float16"))
+    large = leaf(x * 20000, tracked("float16"))
+    out = half(large)
+    assert out.dtype == "float16"
+    np.testing.assert_allclose(out.to_numpy().astype(float), expected, atol=5e-3)
+    assert np.isfinite(gradient_of(large, out.sum().backward())).all()
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -112,7 +112,14 @@ class _Memory(threading.local):
 @cache
 def number(value: float, dtype: np.dtype[Any]) -> NumPyArray:
     """One of the numbers of a formula as an array without dims. For those alone: each is kept for ever."""
-    return np.array(value, dtype)
+    array = _one_of_its_own(dtype)
+    array[()] = value
+    return array
+
+
+def _one_of_its_own(dtype: np.dtype[Any]) -> NumPyArray:
+    """An array without dims, in memory that no count of the memory of arrays has, as the scratch memory."""
+    return np.frombuffer(bytearray(dtype.itemsize), dtype).reshape(())
 
 
 _memory = _Memory()

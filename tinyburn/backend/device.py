@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from tinyburn.base.shape import is_count
 from .operations import called
 
 B = TypeVar("B", covariant=True)  # a backend: its class stands above this file
+
+WORD = 0xFFFFFFFF
+"""The largest word of 32 bits."""
 
 
 class Device(Generic[B]):
@@ -121,6 +125,54 @@ def check_only_device(backend: str, name: str, which: object) -> None:
     if which not in (None, name, 0):
         reason = f"{backend} has one device, {name}, and no {which!r}"
         raise BackendUnavailable(f"{backend}.device", reason, hint="leave the device out")
+
+
+class RandomState(NamedTuple):
+    """All that a device remembers of its random numbers.
+
+    Attributes:
+        seed: which sequence. Its last 64 bits are the key.
+        draws: how many draws there were. Their last 32 bits are the second word of the counter.
+    """
+
+    seed: int
+    draws: int = 0
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The two words of the key: the last 32 bits of the seed, and the 32 before."""
+        return self.seed & WORD, (self.seed >> 32) & WORD
+
+    @property
+    def draw(self) -> int:
+        """The word of the counter that tells one draw from another."""
+        return self.draws & WORD
+
+
+class SeededDevice(Device[B]):
+    """A device with random numbers. Each object has its own, which begin where no other's do until it is seeded."""
+
+    def __init__(self, backend: type[B], name: str, float_dtype: DType, int_dtype: DType) -> None:
+        super().__init__(backend, name, float_dtype, int_dtype)
+        self._state = RandomState(int.from_bytes(os.urandom(8), "little"))
+
+    def seed(self, seed: int) -> None:
+        self._state = RandomState(check_count("seed", seed))
+
+    def random_state(self) -> RandomState:
+        return self._state
+
+    def set_random_state(self, state: Any) -> None:
+        if not (isinstance(state, tuple) and len(state) == 2 and all(map(is_count, state))):
+            reason = f"{state!r} is no state of random numbers"
+            raise ConfigError("set_random_state", reason, hint="give it what device.random_state() returned")
+        self._state = RandomState(*state)
+
+    def next_draw(self) -> RandomState:
+        """The state for one draw; the device moves on to the next."""
+        state = self._state
+        self._state = state._replace(draws=state.draws + 1)
+        return state
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,14 @@ from tinyburn.base.shape import (
 )
 
 from . import convolution
+from .activations import Activations
 from .convolution import ConvOptions
 from .device import Device
 from .elementary import Elementary
 from .normalization import Normalization
-from .operations import OPERATIONS, broadcast, composed, like_first, required
+from .operations import OPERATIONS, composed, like_first, required
 from .scans import Scans
+from .training import Training
 
 Array: TypeAlias = Any
 """A primitive of the backend. Each has a ``shape``, a tuple of ints, and a ``dtype``, which is NumPy's everywhere."""
@@ -75,26 +77,6 @@ def part(a: Any, parts: tuple[slice, ...]) -> Shape:
     return part_shape(parts)
 
 
-def projected(a: Any, weight: Any, bias: Any) -> Shape:
-    """Other features in the last dim."""
-    return (*a.shape[:-1], weight.shape[1])
-
-
-def times_transposed(a: Any, weight: Any) -> Shape:
-    """As many features as the weight has rows."""
-    return (*a.shape[:-1], weight.shape[0])
-
-
-def transposed_times(a: Any, b: Any) -> Shape:
-    """A row for each feature of ``b``, and a column for each of ``a``."""
-    return (b.shape[-1], a.shape[-1])
-
-
-def last_dim(a: Any) -> Shape:
-    """The features alone."""
-    return (a.shape[-1],)
-
-
 def joined(places: Any, *_: Any) -> Shape:
     """Where the last part ends in each dim, there ends the whole."""
     return tuple([place.stop for place in places[-1]])
@@ -125,7 +107,7 @@ def single(*_: Any) -> Shape:
     return (1,)
 
 
-class Backend(Elementary, Scans, Normalization):
+class Backend(Elementary, Activations, Scans, Normalization, Training):
     """The base of every backend: devices, the way in and out, and every operation, required or composed of those.
 
     What it inherits are composed operations too, each file of them with an idea of its own.
@@ -426,116 +408,6 @@ class Backend(Elementary, Scans, Normalization):
         scaled = cls.div(a, scale)
         return cls.mul(cls.sqrt(cls.sum(cls.mul(scaled, scaled))), cls.reshape(scale, (1,)))
 
-    # Elementwise
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def clamp(cls, a: Array, low: Number, high: Number) -> Array:
-        """Each element moved into ``[low, high]``."""
-        return cls.minimum(cls.maximum(a, low), high)
-
-    @classmethod
-    @composed(broadcast)
-    def clamp_min(cls, a: Array, low: Number) -> Array:
-        """Each element moved up to ``low`` if it is below."""
-        return cls.maximum(a, low)
-
-    @classmethod
-    @composed(broadcast)
-    def clamp_max(cls, a: Array, high: Number) -> Array:
-        """Each element moved down to ``high`` if it is above."""
-        return cls.minimum(a, high)
-
-    @classmethod
-    @composed(broadcast)
-    def relu(cls, a: Array) -> Array:
-        """``max(a, 0)``."""
-        return cls.maximum(a, 0.0)
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def leaky_relu(cls, a: Array, slope: Number) -> Array:
-        """``a * slope`` below 0, else ``a``."""
-        return cls.mask_where(a, cls.lower(a, 0.0), cls.mul(a, slope))
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def sigmoid(cls, a: Array) -> Array:
-        """``1 / (1 + exp(-a))``. Where the exponential overflows, 1 over inf is 0, as it should be."""
-        return cls.div(1.0, cls.add(cls.exp(cls.neg(a)), 1.0))
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def silu(cls, a: Array) -> Array:
-        """``a * sigmoid(a)``."""
-        return cls.mul(a, cls.sigmoid(a))
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def gelu(cls, a: Array) -> Array:
-        """``a`` times the share of the bell curve that lies below ``a``."""
-        return cls.mul(a, _share_below(cls, a))
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def softplus(cls, a: Array) -> Array:
-        """``log(1 + exp(a))``, written so that no exponential overflows."""
-        return cls.add(cls.maximum(a, 0.0), cls.log1p(cls.exp(cls.neg(cls.abs(a)))))
-
-    # Their derivatives: ``a`` is the gradient that comes in, and 0 where that is 0. ``out`` is the result of the
-    # function, ``b`` its operand.
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def tanh_backward(cls, a: Array, out: Array) -> Array:
-        """``a * (1 - out * out)``, but 0 where ``a`` is 0."""
-        return cls.multiply_no_nan(a, cls.sub(1.0, cls.mul(out, out)))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def sigmoid_backward(cls, a: Array, out: Array) -> Array:
-        """``a * out * (1 - out)``, but 0 where ``a`` is 0."""
-        return cls.multiply_no_nan(a, cls.mul(out, cls.sub(1.0, out)))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def clamp_backward(cls, a: Array, b: Array, low: Number, high: Number) -> Array:
-        """``a`` where ``b`` is in ``[low, high]``, else 0."""
-        return cls.mask_where(cls.mask_where(a, cls.lower(b, low), 0.0), cls.greater(b, high), 0.0)
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def leaky_relu_backward(cls, a: Array, b: Array, slope: Number) -> Array:
-        """``a * slope`` where ``b`` is below 0, else ``a``."""
-        return cls.mask_where(a, cls.lower(b, 0.0), cls.mul(a, slope))
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def extreme_backward(cls, a: Array, b: Array, out: Array) -> Array:
-        """``a`` where ``b`` equals ``out``, its extreme, else 0; NaN where that is NaN, unless ``a`` is 0."""
-        lost = cls.mask_where(out, cls.bool_not(cls.is_nan(out)), 0.0)
-        return cls.mask_where(cls.mask_where(lost, cls.equal(a, 0.0), 0.0), cls.equal(b, out), a)
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def silu_backward(cls, a: Array, b: Array) -> Array:
-        """``a * s * (1 + b * (1 - s))`` with ``s = sigmoid(b)``, but 0 where ``a`` is 0."""
-        s = cls.sigmoid(b)
-        return cls.multiply_no_nan(a, cls.mul(s, cls.add(cls.mul(b, cls.sub(1.0, s)), 1.0)))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def gelu_backward(cls, a: Array, b: Array) -> Array:
-        """``a`` times the share below ``b`` and ``b`` times the bell curve's height there, but 0 where ``a`` is 0."""
-        height = cls.mul(cls.exp(cls.mul(cls.mul(b, b), -0.5)), 1 / math.sqrt(2 * math.pi))
-        return cls.multiply_no_nan(a, cls.add(_share_below(cls, b), cls.mul(b, height)))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def softplus_backward(cls, a: Array, b: Array) -> Array:
-        """``a * sigmoid(b)``, but 0 where ``a`` is 0."""
-        return cls.multiply_no_nan(a, cls.sigmoid(b))
-
     # Windows
 
     @classmethod
@@ -568,78 +440,6 @@ class Backend(Elementary, Scans, Normalization):
         """The derivative of `conv` by its weight, of these sizes, for an input ``a`` and a gradient ``b``."""
         return convolution.conv_weight_backward(cls, a, b, sizes, options)
 
-    # What losses, layers and optimizers are made of
-
-    @classmethod
-    @composed(broadcast, fused=True)
-    def squared_difference(cls, a: Array, b: Array) -> Array:
-        """``(a - b) ** 2``."""
-        difference = cls.sub(a, b)
-        return cls.mul(difference, difference)
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def squared_difference_backward(cls, a: Array, b: Array, out: Array) -> Array:
-        """``a * (b - out) * 2``, but 0 where ``a`` is 0."""
-        return cls.scaled_mul(a, cls.sub(b, out), 2.0)
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def add_scaled(cls, a: Array, b: Array, scale: Number) -> Array:
-        """``a + b * scale``."""
-        return cls.add(a, cls.mul(b, scale))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def weighted_sum(cls, a: Array, b: Array, first: Number, second: Number) -> Array:
-        """``a * first + b * second``."""
-        return cls.add(cls.mul(a, first), cls.mul(b, second))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def weighted_square_sum(cls, a: Array, b: Array, first: Number, second: Number) -> Array:
-        """``a * first + b * b * second``."""
-        return cls.add(cls.mul(a, first), cls.mul(cls.mul(b, second), b))
-
-    @classmethod
-    @composed(broadcast, fused=True, in_place=True)
-    def adaptive_sum(cls, a: Array, b: Array, c: Array, first: Number, second: Number, epsilon: Number) -> Array:
-        """``a * first + b * second / (sqrt(c) + epsilon)``."""
-        return cls.add(cls.mul(a, first), cls.div(cls.mul(b, second), cls.add(cls.sqrt(c), epsilon)))
-
-    @classmethod
-    @composed(projected, fused=True, cheap=False)
-    def linear(cls, a: Array, weight: Array, bias: Array) -> Array:
-        """``a @ weight + bias`` over the last dim of ``a``, with a weight of rank 2 and a bias of rank 1."""
-        ones = (1,) * (len(a.shape) - 2)
-        product = cls.matmul(a, cls.reshape(weight, (*ones, *weight.shape)))
-        return cls.add(product, cls.reshape(bias, (*ones, 1, *bias.shape)))
-
-    @classmethod
-    @composed(times_transposed)
-    def linear_input(cls, a: Array, weight: Array) -> Array:
-        """``a @ weight.mT``: the gradient of the input of `linear`, where ``a`` is that of its result."""
-        ones = (1,) * (len(a.shape) - 2)
-        stacked = cls.reshape(weight, (*ones, *weight.shape)) if ones else weight
-        return cls.matmul(a, cls.permute(stacked, _swapped_last(len(a.shape))))
-
-    @classmethod
-    @composed(transposed_times)
-    def linear_weight(cls, a: Array, b: Array) -> Array:
-        """``b.mT @ a``: that of its weight, where ``b`` is the input. All rows count, whatever the dims before are."""
-        return cls.matmul(cls.permute(_rows(cls, b), (1, 0)), _rows(cls, a))
-
-    @classmethod
-    @composed(last_dim)
-    def linear_bias(cls, a: Array) -> Array:
-        """The sum of all rows of ``a``: that of its bias."""
-        return cls.reshape(cls.sum_dims(a, every_dim(a)[:-1]), a.shape[-1:])
-
-
-def _share_below(cls: type[Backend], a: Array) -> Array:
-    """The share of the bell curve that lies below ``a``."""
-    return cls.mul(cls.add(cls.erf(cls.mul(a, 1 / math.sqrt(2))), 1.0), 0.5)  # a * 2 could overflow
-
 
 def _scale(cls: type[Backend], a: Array, dims: Dims) -> Array:
     """The largest distance from 0 along some dims; 1 where that is 0 or infinite."""
@@ -667,14 +467,3 @@ def _parts(a: Array, dim: int, start: int, stop: int) -> tuple[slice, ...]:
 
 def _part(cls: Any, a: Array, dim: int, start: int, stop: int) -> Array:
     return cls.slice(a, _parts(a, dim, start, stop))
-
-
-def _rows(cls: Any, a: Array) -> Array:
-    """All dims but the last as one."""
-    shape = a.shape
-    return a if len(shape) == 2 else cls.reshape(a, (math.prod(shape[:-1]), shape[-1]))
-
-
-def _swapped_last(rank: int) -> Dims:
-    """The order of dims with the last two exchanged."""
-    return (*range(rank - 2), rank - 1, rank - 2)

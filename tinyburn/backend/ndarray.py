@@ -25,12 +25,12 @@ from .array_namespace import (
     rowmajor,
 )
 from .blocks import apart, few_zeros
-from .device import Device, MemoryUsage, check_only_device
+from .device import Device, MemoryUsage, SeededDevice, check_only_device
 from .folds import BLOCK, accumulate, add_up, extreme
 from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
 from .operations import OPERATIONS, broadcast, called, shortcut
-from .random import SeededDevice, draw_into
+from .random import draw_into
 
 NumPyArray = np.ndarray[Any, Any]
 

@@ -20,85 +20,29 @@ What a draw makes of the words, on every backend:
 Sources: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), for Threefry-2x32 with 20
 rounds; Box and Muller, "A note on the generation of random normal deviates" (1958).
 
-This file computes with NumPy; ``cuda/random.py`` and ``wgpu/random.wgsl`` are the same in other languages.
+What a device remembers of them is in ``device.py``. This file computes with NumPy; ``cuda/random.py`` and
+``wgpu/random.wgsl`` are the same in other languages.
 """
 
 from __future__ import annotations
 
 import math
-import os
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution, Distribution
-from tinyburn.base.dtype import DType
-from tinyburn.base.errors import ConfigError
-from tinyburn.base.shape import is_count
 
 from .blocks import BLOCK_BYTES, NumPyArray, Scratch, scratch
-from .device import Device, check_count
+from .device import WORD, RandomState
 
-B = TypeVar("B", covariant=True)
-
-WORD = 0xFFFFFFFF
-"""The largest word of 32 bits."""
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 """By how many bits each round of Threefry rotates; after eight rounds they start again."""
 ROUNDS = 20
 PARITY = 0x1BD11BDA
 """What makes the third word of a key from the two others, so that no key is all zeros."""
 
-
-# Where a device stands
-
-
-class RandomState(NamedTuple):
-    """All that a device remembers of its random numbers.
-
-    Attributes:
-        seed: which sequence. Its last 64 bits are the key.
-        draws: how many draws there were. Their last 32 bits are the second word of the counter.
-    """
-
-    seed: int
-    draws: int = 0
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """The two words of the key: the last 32 bits of the seed, and the 32 before."""
-        return self.seed & WORD, (self.seed >> 32) & WORD
-
-    @property
-    def draw(self) -> int:
-        """The word of the counter that tells one draw from another."""
-        return self.draws & WORD
-
-
-class SeededDevice(Device[B]):
-    """A device with random numbers. Each object has its own, which begin where no other's do until it is seeded."""
-
-    def __init__(self, backend: type[B], name: str, float_dtype: DType, int_dtype: DType) -> None:
-        super().__init__(backend, name, float_dtype, int_dtype)
-        self._state = RandomState(int.from_bytes(os.urandom(8), "little"))
-
-    def seed(self, seed: int) -> None:
-        self._state = RandomState(check_count("seed", seed))
-
-    def random_state(self) -> RandomState:
-        return self._state
-
-    def set_random_state(self, state: Any) -> None:
-        if not (isinstance(state, tuple) and len(state) == 2 and all(map(is_count, state))):
-            reason = f"{state!r} is no state of random numbers"
-            raise ConfigError("set_random_state", reason, hint="give it what device.random_state() returned")
-        self._state = RandomState(*state)
-
-    def next_draw(self) -> RandomState:
-        """The state for one draw; the device moves on to the next."""
-        state = self._state
-        self._state = state._replace(draws=state.draws + 1)
-        return state
+_WHOLE = np.dtype("uint32")
 
 
 # The words
@@ -125,15 +69,15 @@ def threefry(s: Scratch, key: tuple[int, int]) -> None:
         np.add(second, (keys[(step + 1) % 3] + step) & WORD, second)
 
 
-_SHIFTS = [(np.array(by, "uint32"), np.array(32 - by, "uint32")) for by in ROTATIONS]
+_SHIFTS = [(np.array(by, _WHOLE), np.array(32 - by, _WHOLE)) for by in ROTATIONS]
 """What is rotated by n bits is shifted by n to the left and by 32 - n to the right."""
-_COUNTING = np.arange(BLOCK_BYTES // 8, dtype="uint32")
+_COUNTING = np.arange(BLOCK_BYTES // 8, dtype=_WHOLE)
 """0, 1, 2 and so on, for as many numbers as one block of memory has."""
 
 
 def _words(first_block: int, blocks: int, state: RandomState) -> Scratch:
     """The random words of some blocks, in ``y`` and ``z`` of the scratch memory."""
-    s = scratch((blocks,), np.dtype("uint32"))
+    s = scratch((blocks,), _WHOLE)
     np.add(_COUNTING[:blocks], first_block & WORD, s.y)
     s.z.fill(state.draw)
     threefry(s, state.key)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tinyburn.base import foreign
+from tinyburn.module.constructors import explain_constructors
 
 from .activation import Gelu, HardSwish, LogSigmoid, Mish, Relu, Selu, Sigmoid, Silu, Softsign, Tanh, Tanhshrink
 from .activation_along_dim import Glu, LogSoftmax, Softmax
@@ -212,6 +213,8 @@ __all__ = [
     "generate_autoregressive_mask",
     "generate_padding_mask",
 ]
+
+explain_constructors("nn", globals())
 
 if not TYPE_CHECKING:
 

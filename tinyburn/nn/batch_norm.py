@@ -16,7 +16,7 @@ from tinyburn.module import Config, Initializer, Module, Param
 from tinyburn.tensor import Tensor
 
 from .checks import check_features, check_meets, not_a_share, not_positive, too_small
-from .normalize import by_channel, standardized_by, statistics
+from .normalize import by_channel, narrowed, standardized_by, statistics, widened
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D")
@@ -126,10 +126,11 @@ class BatchNorm(Module, Generic[B]):
             reason = "the batch is empty, so it has no mean to normalise with"
             raise ShapeError("BatchNorm", reason, given={"input": x.shape}, hint="skip an empty batch")
         others = (0, *range(2, x.rank))
-        mean, variance = statistics(x, others)
+        wide = widened(x)
+        mean, variance = statistics(wide, others)
         if not is_running_again():
             self._mix_in(mean, variance)
-        return standardized_by(x, mean, variance, others, self.epsilon) * gamma + beta
+        return narrowed(standardized_by(wide, mean, variance, others, self.epsilon), x.dtype) * gamma + beta
 
     def _mix_in(self, mean: AnyTensor, variance: AnyTensor) -> None:
         """The statistics of one more batch, as constants, into the running ones."""
@@ -138,5 +139,6 @@ class BatchNorm(Module, Generic[B]):
             self.running_var = self._mixed(self.running_var, variance)
 
     def _mixed(self, running: AnyTensor, batch: AnyTensor) -> AnyTensor:
-        newest = copy.deepcopy(batch.detach()).reshape(running.shape)  # in no graph, at no depth of autodiff
+        newest = copy.deepcopy(batch.detach())  # in no graph, at no depth of autodiff
+        newest = narrowed(newest.reshape(running.shape), running.dtype)
         return running * (1 - self.momentum) + newest * self.momentum

@@ -13,7 +13,7 @@ from tinyburn.module import Config, Initializer, Module, Param
 from tinyburn.tensor import Tensor
 
 from .checks import check_features, check_meets, not_positive, too_small
-from .normalize import standardized
+from .normalize import narrowed, standardized, widened
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D")
@@ -136,5 +136,6 @@ class RmsNorm(Module, Generic[B]):
         gamma: Tensor[Any, Any] = self.gamma.val()
         check_features("RmsNorm", x, -1, self.d_model, "d_model")
         check_meets("RmsNorm", x, gamma)
-        size = ((x**2).mean_dim(-1) + self.epsilon).sqrt()
-        return x * size.recip() * gamma.unsqueeze(x.rank)
+        wide = widened(x)
+        size = ((wide**2).mean_dim(-1) + self.epsilon).sqrt()
+        return narrowed(wide * size.recip(), x.dtype) * gamma.unsqueeze(x.rank)

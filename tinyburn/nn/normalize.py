@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from tinyburn.backend import Backend
+from tinyburn.base.dtype import DType
 from tinyburn.tensor import Tensor
 
 B = TypeVar("B", bound=Backend)
@@ -13,9 +14,20 @@ D = TypeVar("D")
 AnyTensor = Tensor[Any, Any]
 
 
+def widened(x: AnyTensor) -> AnyTensor:
+    """Float16 as float32, as a sum has it inside: squares would overflow from 256 on. Any other format as it is."""
+    return x._ask("cast", DType.FLOAT32) if x.dtype is DType.FLOAT16 else x
+
+
+def narrowed(x: AnyTensor, dtype: DType) -> AnyTensor:
+    """Back in the format that `widened` was given."""
+    return x if x.dtype is dtype else x._ask("cast", dtype)
+
+
 def standardized(x: Tensor[B, D], dims: tuple[int, ...], epsilon: float) -> Tensor[B, D]:
     """``(x - mean) / sqrt(variance + epsilon)``, with mean and biased variance over some dims, from 0 on."""
-    return standardized_by(x, *statistics(x, dims), dims, epsilon)
+    wide = widened(x)
+    return narrowed(standardized_by(wide, *statistics(wide, dims), dims, epsilon), x.dtype)
 
 
 def statistics(x: Tensor[B, D], dims: tuple[int, ...]) -> tuple[Tensor[B, D], Tensor[B, D]]:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tinyburn.base import foreign
+from tinyburn.module.constructors import explain_constructors
 
 from .adagrad import AdaGrad, AdaGradConfig
 from .adam import Adam, AdamConfig, AdamW, AdamWConfig
@@ -53,6 +54,8 @@ __all__ = [
     "StepLrSchedulerConfig",
     "clip_by_global_norm",
 ]
+
+explain_constructors("optim", globals())
 
 if not TYPE_CHECKING:
 

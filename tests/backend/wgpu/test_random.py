@@ -10,7 +10,8 @@ import pytest
 
 from tests.backend.threefry import KNOWN, threefry, units
 from tests.backend.wgpu.raw import compute, evaluate, gpu
-from tinyburn.backend.random import RandomState, draw_into, numbers_of
+from tinyburn.backend.device import RandomState
+from tinyburn.backend.random import draw_into, numbers_of
 from tinyburn.backend.wgpu.adapter import find_adapter
 from tinyburn.backend.wgpu.gpu import open_gpu
 from tinyburn.backend.wgpu.kernel import THREADS, grid, wgsl_text

@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinyburn.backend.array_namespace import NUMPY_DTYPES, STANDARD, ArrayNamespace, float_bounds
-from tinyburn.backend.device import MemoryUsage, check_count
+from tinyburn.backend.device import MemoryUsage, SeededDevice, check_count
 from tinyburn.backend.interface import Array, Dims, Number, windowed, without_windows
 from tinyburn.backend.operations import OPERATIONS
-from tinyburn.backend.random import SeededDevice
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
 from tinyburn.base.shape import Shape

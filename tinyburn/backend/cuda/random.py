@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.backend.random import SeededDevice, numbers_of
+from tinyburn.backend.device import SeededDevice
+from tinyburn.backend.random import numbers_of
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.shape import Shape
 

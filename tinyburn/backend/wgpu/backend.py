@@ -13,10 +13,9 @@ from tinyburn.base.dtype import DType
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
-from ..device import MemoryUsage, check_count
+from ..device import MemoryUsage, SeededDevice, check_count
 from ..interface import Number, Parts, joined
 from ..operations import called
-from ..random import SeededDevice
 from ..strided import Strided, StridedArray
 from . import indexing
 from .adapter import adapters, find_adapter, missing

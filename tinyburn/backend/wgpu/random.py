@@ -12,7 +12,8 @@ from functools import cache
 
 from tinyburn.base.distribution import AnyDistribution
 
-from ..random import RandomState, numbers_of
+from ..device import RandomState
+from ..random import numbers_of
 from ..strided import StridedArray
 from .commands import Kernel
 from .gpu import gpu_of, halves
