@@ -31,6 +31,7 @@ MORE_METHODS = (
 """Methods of a tensor, a file for each idea; that step calls none of them."""
 MORE_OPERATIONS = (
     *("backend/elementary.py", "backend/activations.py", "backend/training.py", "backend/scans.py"),
+    *("backend/normalization.py", "backend/indexing.py"),
     *("backend/convolution.py", "backend/moments.py", "backend/random.py", "backend/finite.py"),
     *("autodiff/scan_rules.py", "autodiff/own.py", "autodiff/functions.py"),
 )

@@ -65,9 +65,9 @@ CHANGES = (
     Change("autodiff/recording.py", "values = [x.recipe or x.primitive if", "values = [x.primitive if", "tests/autodiff/test_checkpointing.py tests/autodiff/test_saving.py"),
     Change("autodiff/observer.py", "if not self._is_part:", "if True:", "tests/autodiff/test_checkpointing.py tests/memory/test_categories.py tests/memory/test_measure.py"),
     # backend
-    Change("backend/ndarray.py", "    if rest:", "    if False:", "tests/backend/test_sums.py"),
-    Change("backend/ndarray.py", "_BLOCK = 32", "_BLOCK = 32_000", "tests/backend/test_sums.py"),
-    Change("backend/ndarray.py", "np.add.at(flat, _places(a.shape, dim, indices, piece).reshape(-1), b[piece].reshape(-1))", "flat[_places(a.shape, dim, indices, piece).reshape(-1)] += b[piece].reshape(-1)", f"{TABLE} -k scatter"),
+    Change("backend/folds.py", "    if rest:", "    if False:", "tests/backend/test_sums.py"),
+    Change("backend/folds.py", "BLOCK = 32", "BLOCK = 32_000", "tests/backend/test_sums.py"),
+    Change("backend/indexing.py", "np.add.at(flat, _places(a.shape, dim, indices, piece).reshape(-1), b[piece].reshape(-1))", "flat[_places(a.shape, dim, indices, piece).reshape(-1)] += b[piece].reshape(-1)", f"{TABLE} -k scatter"),
     Change("backend/ndarray.py", 'return np.array(values, order="C")', 'return np.asarray(values, order="C")', "tests/backend/test_allocation.py"),
     Change("backend/ndarray.py", '_zero_where(np.multiply(a, b, order="C"), a)', 'np.multiply(a, b, order="C")', "tests/autodiff/test_dead_branches.py"),
     Change("backend/strided.py", "a.view(a.shape, strides, a.offset + last)", "a.view(a.shape, strides, a.offset)", f"{TABLE} -k flip"),

@@ -15,13 +15,13 @@ from tests.backend.layouts import LAYOUTS
 from tests.backend.test_allocation import PLACES, SLACK, extra_bytes
 from tests.support import UnderTest
 from tinyburn import NdArray
-from tinyburn.backend import ndarray
+from tinyburn.backend import indexing
 
 Values = np.ndarray[Any, Any]
 
-MANY = ndarray._PIECE
+MANY = indexing._PIECE
 """So many indices are one piece."""
-LONG = ndarray._LONG_RUN
+LONG = indexing._LONG_RUN
 """Elements of a row that is added, or of a line that is read, at once."""
 
 # The shape of the operand, the dim, and the shape of the indices.

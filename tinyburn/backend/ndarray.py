@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
-from tinyburn.base.shape import Shape, broadcast_shape, num_elements, row_major_strides
+from tinyburn.base.shape import Shape, broadcast_shape, num_elements
 
+from . import indexing
 from .array_namespace import (
     IGNORED,
     NUMPY_DTYPES,
@@ -28,7 +29,7 @@ from .blocks import apart, few_zeros
 from .device import Device, MemoryUsage, SeededDevice, check_only_device
 from .folds import BLOCK, accumulate, add_up, extreme
 from .fused import FUSED, is_finite
-from .interface import Dims, Number, Operand, picked, window_places, windowed, without_windows
+from .interface import Dims, Number, Operand, window_places, windowed, without_windows
 from .operations import OPERATIONS, broadcast, called, shortcut
 from .random import draw_into
 
@@ -381,55 +382,10 @@ class NdArray(ArrayNamespace):
             np.add(part, a[..., at], part)
         return out
 
-    @staticmethod
-    def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
-        out = np.empty(indices.shape, a.dtype)
-        is_row_major = a.flags.c_contiguous
-        if is_row_major and dim == a.ndim - 1 and _LONG_RUN <= indices.shape[dim] <= _PIECE:
-            _take_lines(a, indices, out)
-            return out
-        for piece in _pieces(indices.shape):
-            if is_row_major:
-                a.take(_places(a.shape, dim, indices, piece), None, out[piece], "wrap")
-            else:
-                part = a[(*piece[:dim], slice(None), *piece[dim + 1 :])]
-                out[piece] = part[_along(dim, indices[piece])]
-        return out
-
-    @staticmethod
-    @quiet
-    def scatter(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
-        out = a.copy()
-        flat = out.reshape(-1)
-        for piece in _pieces(indices.shape):
-            # `flat[places] += b` would count a repeated index once. For arrays of rank 1 `at` is many times faster.
-            np.add.at(flat, _places(a.shape, dim, indices, piece).reshape(-1), b[piece].reshape(-1))
-        return out
-
-    @staticmethod
-    def select(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
-        if a.flags.c_contiguous:
-            taken: NumPyArray = a.take(indices, axis=dim)
-            return taken
-        out = np.empty(picked(a, dim, indices), a.dtype)  # `take` would copy the whole operand before
-        for piece in _pieces(out.shape):
-            index: tuple[Any, ...] = (*piece[:dim], indices[piece[dim]], *piece[dim + 1 :])
-            out[piece] = a[index]
-        return out
-
-    @staticmethod
-    @quiet
-    def select_assign(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumPyArray:
-        if num_elements(a.shape[dim + 1 :]) < _LONG_RUN:
-            every = _lying_along(dim, a.ndim, indices)  # the same indices for each element of an entry
-            added: NumPyArray = NdArray.scatter(a, dim, np.broadcast_to(every, b.shape), b)
-            return added
-        out = a.copy()
-        rows = np.moveaxis(out, dim, 0)
-        for index, values in zip(indices.tolist(), np.moveaxis(b, dim, 0), strict=True):
-            row = rows[index]
-            np.add(row, values, row)
-        return out
+    gather: Any = staticmethod(called("NdArray.gather", indexing.gather))
+    scatter: Any = staticmethod(called("NdArray.scatter", indexing.scatter))
+    select: Any = staticmethod(called("NdArray.select", indexing.select))
+    select_assign: Any = staticmethod(called("NdArray.select_assign", indexing.select_assign))
 
     # About primitives
 
@@ -538,64 +494,6 @@ def _copy_into(out: NumPyArray, a: NumPyArray) -> None:
 
 _SHORT = 6
 """Up to here a pass for each takes at most about half of the time; with 16 of them it takes longer."""
-
-
-# Indices. NumPy's own way is an index array for each dim, and a slow walk along all of them for every element. With the
-# place of each element in the flattened array it is two to four times as fast. All places at once would take more
-# memory than the result, so they are found for a piece of the indices at a time, which the processor's cache holds
-# too. The event log does not see a piece: its size has a bound, as that of the buffers that NumPy itself works with.
-
-_PIECE = 16_384
-"""Indices of a piece: their places take 128 KiB."""
-
-_LONG_RUN = 512
-"""From so many elements side by side on, one call for them all is faster than finding the place of each."""
-
-
-def _pieces(shape: Shape) -> Iterator[tuple[slice, ...]]:
-    """Cuts a shape into parts of at most `_PIECE` elements, in row-major order."""
-    if num_elements(shape) <= _PIECE:
-        yield tuple([slice(0, size) for size in shape])
-        return
-    step = max(_PIECE // num_elements(shape[1:]), 1)
-    for start in range(0, shape[0], step):
-        for rest in _pieces(shape[1:]):
-            yield (slice(start, min(start + step, shape[0])), *rest)
-
-
-def _places(shape: Shape, dim: int, indices: NumPyArray, piece: tuple[slice, ...]) -> NumPyArray:
-    """Where a piece of the indices reads in a flattened row-major array of a shape."""
-    steps = row_major_strides(shape)
-    places, new = indices[piece], None
-    if steps[dim] != 1:
-        places = new = np.multiply(places, steps[dim], dtype=np.intp)
-    for axis, (part, step) in enumerate(zip(piece, steps, strict=True)):
-        if axis != dim:
-            before = _lying_along(axis, len(shape), np.arange(part.start * step, part.stop * step, step))
-            places = new = np.add(places, before, new, dtype=np.intp)
-    return places
-
-
-def _take_lines(a: NumPyArray, indices: NumPyArray, out: NumPyArray) -> None:
-    """Reads along the last dim, one line after another."""
-    if a.ndim == 1:  # "wrap": the tensor has checked, and NumPy's own check would take a buffer
-        a.take(indices, None, out, "wrap")
-        return
-    for parts in zip(a, indices, out, strict=False):
-        _take_lines(*parts)
-
-
-def _along(dim: int, indices: NumPyArray) -> tuple[Any, ...]:
-    """NumPy's index for reading ``indices`` along one dim, and every other dim at its own position."""
-    return tuple(
-        indices if axis == dim else _lying_along(axis, indices.ndim, np.arange(size))
-        for axis, size in enumerate(indices.shape)
-    )
-
-
-def _lying_along(dim: int, rank: int, values: NumPyArray) -> NumPyArray:
-    """A list as an array of some rank, of size 1 in all dims but one."""
-    return values.reshape((1,) * dim + (-1,) + (1,) * (rank - dim - 1))
 
 
 def _dot(a: NumPyArray, b: NumPyArray) -> NumPyArray:
