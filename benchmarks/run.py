@@ -11,6 +11,9 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
+# Some machines tell OpenBLAS to take the kernels of an older processor. PyTorch's own library would not hear of it.
+for setting in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+    os.environ.pop(setting, None)
 
 import argparse
 import json
