@@ -6,7 +6,7 @@ from tinyburn.base import foreign
 
 from .adagrad import AdaGrad, AdaGradConfig
 from .adam import Adam, AdamConfig, AdamW, AdamWConfig
-from .clipping import GradientClippingConfig, clip_by_global_norm
+from .clipping import GradientClippingConfig, clip_by_global_norm, clip_gradients
 from .groups import Group, Groups
 from .lion import Lion, LionConfig
 from .optimizer import Optimizer
@@ -52,6 +52,7 @@ __all__ = [
     "SgdConfig",
     "StepLrSchedulerConfig",
     "clip_by_global_norm",
+    "clip_gradients",
 ]
 
 if not TYPE_CHECKING:
