@@ -63,5 +63,5 @@ def _is_plain(values: list[Any]) -> bool:
 
 def _text(value: float | None) -> str:
     if value is None:
-        return "-"
+        return ""
     return str(value) if isinstance(value, int) else f"{value:.5g}"

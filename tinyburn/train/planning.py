@@ -88,9 +88,11 @@ def plan_fit(planned: Planned, device: Device[Any], available_bytes: int | None)
         own = Trainer(there, fresh(trainer.optimizer), trainer.clip)
         trained, like = model.fork(where), of_size(batch, batch_size, where)
         for _ in range(2):
-            held: list[Step] = []  # as the metrics hold them, until the step is done
+            earlier = list(trained.named_tensors())  # as a learner holds them, to go back if the step fails
+            held: list[Step] = []  # for the metrics
             watch = Watchers(_holding(held), None, read)
             trained = own.train(trained, lambda: 1e-3, iter([like] * accumulate), watch)
+            del earlier
         return trained
 
     size = samples_of(batch)

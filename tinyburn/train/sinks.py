@@ -54,25 +54,35 @@ class TensorBoardSink(Sink):
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
-        writer = optional("tensorboardX", "TensorBoardSink", "write the history to a file with train.CsvSink(path)")
-        self._writer: Any = writer.SummaryWriter(self.folder)
+        otherwise = "write the history to a file with train.CsvSink(path)"
+        self._library: Any = optional("tensorboardX", "TensorBoardSink", otherwise)
+        self._writer: Any = None
 
     def __repr__(self) -> str:
         return f"TensorBoardSink({self.folder!r})"
 
     def on_step(self, number: int, loss: float) -> None:
         """See `Sink`."""
-        self._writer.add_scalar("step/loss", loss, number)
+        self._add("step/loss", loss, number)
 
     def on_epoch(self, history: History) -> None:
         """See `Sink`."""
         for name, value in history.rows[-1].items():
             if isinstance(value, int | float):
-                self._writer.add_scalar(f"epoch/{name}", value, len(history))
+                self._add(f"epoch/{name}", value, len(history))
 
     def close(self) -> None:
-        """See `Sink`. The next fit goes on in the same folder."""
-        self._writer.flush()
+        """See `Sink`. The next fit writes one more file into the folder."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _add(self, name: str, value: float, number: int) -> None:
+        if self._writer is None:
+            self._writer = self._library.SummaryWriter(
+                self.folder, filename_suffix=f".{number}"
+            )  # one second, two fits
+        self._writer.add_scalar(name, value, number)
 
 
 def optional(module: str, asked: str, otherwise: str) -> Any:
