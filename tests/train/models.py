@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -61,7 +62,8 @@ def cross_entropy(device: Device[Any]) -> Any:
 def learner(device: Device[Any], model: Any = Plain, seed: int = 1, **options: Any) -> train.Learner[Any]:
     device.seed(seed)
     rate = {} if "scheduler" in options else {"lr": 0.01}
-    return train.Learner(model(device), optim.AdamConfig().init(), cross_entropy(device), **rate, **options)
+    optimizer = options.pop("optimizer", None) or optim.AdamConfig().init()
+    return train.Learner(model(device), optimizer, cross_entropy(device), **rate, **options)
 
 
 def values(model: Module) -> dict[str, Any]:
@@ -72,3 +74,42 @@ def values(model: Module) -> dict[str, Any]:
 
 def same_bits(a: Any, b: Any) -> bool:
     return np.array_equal(np.asarray(a), np.asarray(b))
+
+
+class Loader:
+    """In an order of its own each epoch, with a state: which epoch, and how many batches are handed out."""
+
+    def __init__(self, data: list[Any]) -> None:
+        self.data = data
+        self.epoch = self.done = 0
+        self.read = 0
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Any]:
+        order = np.random.default_rng(self.epoch).permutation(len(self.data))
+        for at in order[self.done :]:
+            self.read += 1
+            self.done += 1
+            yield self.data[at]
+        self.epoch, self.done = self.epoch + 1, 0
+
+    def state(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "done": self.done}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.epoch, self.done = state["epoch"], state["done"]
+
+
+class Eager(Loader):
+    """It begins the next epoch with the last batch of this one, and not after it."""
+
+    def __iter__(self) -> Iterator[Any]:
+        order = np.random.default_rng(self.epoch).permutation(len(self.data))[self.done :]
+        for at in order:
+            self.read += 1
+            self.done += 1
+            if self.done == len(self.data):
+                self.epoch, self.done = self.epoch + 1, 0
+            yield self.data[at]

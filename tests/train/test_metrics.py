@@ -119,9 +119,8 @@ def test_a_metric_of_classes_says_what_it_needs() -> None:
 def test_how_far_a_step_goes() -> None:
     """SGD's step is the rate times the gradient, so three of these numbers tell each other."""
     device = tracked("float64")
-    mine = learner(device, metrics=[train.GradientNorm(), train.UpdateRatio(), train.LearningRate()])
-    mine.optimizer = optim.SgdConfig().init()
-    mine._trainer = mine._trainer._replace(optimizer=mine.optimizer)
+    metrics = [train.GradientNorm(), train.UpdateRatio(), train.LearningRate()]
+    mine = learner(device, optimizer=optim.SgdConfig().init(), metrics=metrics)
     size = math.sqrt(sum(float((p.val().to_numpy() ** 2).sum()) for _, p in mine.model.named_params()))
     row = mine.fit(batches(device, 32, 1)).rows[0]
     assert row["update ratio"] == pytest.approx(row["learning rate"] * row["gradient norm"] / size)

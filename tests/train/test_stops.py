@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support import BASES, AnyTensor, UnderTest, params, tracked
-from tests.train.models import Full, batches, cross_entropy, learner, values
+from tests.train.models import Full, Loader, batches, cross_entropy, learner, values
 from tinyburn import Autodiff, ConfigError, Module, NonFinite, Param, Tensor, nn, optim, train
 from tinyburn.train.history import History
 
@@ -69,6 +69,26 @@ def test_ctrl_c_in_the_middle_of_a_step_and_of_an_evaluation() -> None:
         assert (len(mine.history.losses), mine.position, len(mine.history)) == (losses, position, 0)
         mine.fit(data, data)
         assert (len(mine.history.losses), mine.position, len(mine.history)) == (3, 0, 1)
+
+
+def test_ctrl_c_in_an_evaluation_with_a_loader() -> None:
+    device = tracked()
+    data = batches(device, 32, 3)
+
+    class Pressing(list[Any]):
+        def __iter__(self) -> Any:
+            signal.raise_signal(signal.SIGINT)
+            return super().__iter__()
+
+    whole, mine, loader = learner(device), learner(device), Loader(data)
+    whole = learner(device)
+    whole.fit(Loader(data), data, epochs=2)
+    mine = learner(device)
+    mine.fit(loader, Pressing(data), epochs=2)
+    assert (mine.epoch, mine.position) == (0, 3)
+    mine.fit(loader, data, epochs=2)
+    assert mine.history.losses == whole.history.losses
+    assert mine.history.rows == whole.history.rows
 
 
 def test_a_second_ctrl_c_is_pythons_own() -> None:

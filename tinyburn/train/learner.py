@@ -100,7 +100,6 @@ class Learner(Generic[M]):
         given = {"loss": loss, "step": step, "lr": lr, "scheduler": scheduler, "metrics": metrics, "clip": clip}
         self.device: Device[Any] = check_learner(model, optimizer, given, accumulate, early_stopping)
         self.model = model
-        self.optimizer = optimizer
         self.scheduler = _scheduler_of(lr, scheduler)
         self.metrics: list[Metric] = [Loss(), *metrics]
         self.accumulate = accumulate
@@ -164,6 +163,11 @@ class Learner(Generic[M]):
                 self._loader_state = self._loader.state()
         return self.history
 
+    @property
+    def optimizer(self) -> Optimizer[Any]:
+        """The one that it was made with."""
+        return self._trainer.optimizer
+
     # An epoch
 
     def _run_epoch(
@@ -199,9 +203,13 @@ class Learner(Generic[M]):
         done, loaded = self.position, self._loader_state is not None
         if loaded:
             self._loader.load_state(self._loader_state)
-            self._loader_state = None
-        batches = iter(train) if not (loaded and done and done == _length(train)) else iter(())
-        for batch in batches if loaded else islice(batches, done, None):
+        if loaded and done and done == _length(train):
+            _find_end(self._loader, self._loader_state)
+            batches: Iterator[Any] = iter(())
+        else:
+            batches = iter(train) if loaded else islice(train, done, None)
+        self._loader_state = None
+        for batch in batches:
             self.position += 1
             yield batch
         if self.position == 0:
@@ -376,6 +384,13 @@ class Learner(Generic[M]):
 
 def _length(batches: Any) -> int | None:
     return len(batches) if hasattr(batches, "__len__") else None
+
+
+def _find_end(loader: Any, state: Any) -> None:
+    """A loader that has handed out the last batch of an epoch goes on to the next epoch. Some find the end only when
+    they are asked once more; others have found it, and a batch of the next epoch that they give comes again."""
+    if next(iter(loader), None) is not None:
+        loader.load_state(state)
 
 
 def _step_of(loss: Callable[..., AnyTensor] | None, step: Any) -> StepFunction:
