@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,9 +14,20 @@ from tinyburn import memory, optim, train
 OPTIONS: dict[str, Any] = {
     "plain": {},
     "clipped": {"clip": optim.GradientClippingConfig.GlobalNorm(0.1)},
-    "accumulated": {"accumulate": 2},
+    "accumulated": {"accumulate": 3},
     "watched": {"metrics": [train.GradientNorm(), train.Accuracy()]},
 }
+
+
+class Made:
+    """Batches that are made when their turn comes, as a loader makes them."""
+
+    def __init__(self, device: Any, size: int, count: int) -> None:
+        self.device, self.size, self.count = device, size, count
+
+    def __iter__(self) -> Iterator[Any]:
+        for _ in range(self.count):
+            yield batches(self.device, self.size, 1)[0]
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -25,8 +37,7 @@ def test_the_plan_is_what_a_run_measures(options: Any, model: Any) -> None:
 
     def job(where: Any, size: int) -> Any:
         mine = learner(where, model, **options)
-        data = batches(where, size, 1) * (2 * options.get("accumulate", 1))
-        mine.fit(data)
+        mine.fit(Made(where, size, 2 * options.get("accumulate", 1)))
         return mine.model
 
     planned = learner(device, model, **options).plan(batches(device, 32, 1)[0])

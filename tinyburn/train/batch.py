@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from tinyburn.backend import Device
@@ -76,6 +76,16 @@ def of_size(batch: Any, size: int, device: Device[Any]) -> Any:
 
 
 def grouped(items: Iterator[T], size: int) -> Iterator[Iterator[T]]:
-    """The items in groups of some, the last perhaps smaller. Each group is read to its end before the next begins."""
+    """The items in groups of some, the last perhaps smaller. Each group is read to its end before the next begins.
+
+    Nothing is held here once it has been used: what is held is memory.
+    """
     for first in items:
-        yield chain((first,), islice(items, size - 1))
+        group = _group([first], items, size)
+        del first
+        yield group
+
+
+def _group(first: list[T], items: Iterator[T], size: int) -> Iterator[T]:
+    yield first.pop()
+    yield from islice(items, size - 1)

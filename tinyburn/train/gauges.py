@@ -72,6 +72,7 @@ class PeakMemory(Metric):
 
     name = "peak bytes"
     training_only = True
+    needs_plan = True
 
     def update(self, step: Outcome) -> None:
         """See `Metric`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tinyburn.autodiff import Gradients
@@ -24,6 +23,7 @@ from .history import History, Row
 from .interrupt import Interrupt
 from .loop import Notes, Trainer, Watchers
 from .metrics import Loss, Metric
+from .place import Place, length
 from .planning import FitPlan, Planned, plan_fit
 from .progress import progress_sinks
 from .resume import read_state, written_state
@@ -76,7 +76,6 @@ class Learner(Generic[M]):
         best_model: of the best epoch, by ``early_stopping``; None without that, or before the first epoch.
         history: the loss of each step, and a row for each epoch.
         epoch: how many epochs are finished.
-        position: how many batches of the next one are done: 0, unless it was interrupted.
 
     Raises ConfigError for arguments that do not fit, with every reason.
     """
@@ -107,11 +106,10 @@ class Learner(Generic[M]):
         self.check_gradients = check_gradients
         self.best_model: M | None = None
         self.history = History()
-        self.epoch = self.position = 0
+        self.epoch = 0
+        self._place = Place()
         self._step: StepFunction = _step_of(loss, step)
         self._trainer = Trainer(self._step, optimizer, clip)
-        self._loader: Any = None
-        self._loader_state: Any = None
         self._prepare()
         if seed is not None:
             seed_everything(seed, self.device)
@@ -149,7 +147,7 @@ class Learner(Generic[M]):
         """
         check_fit(train, valid, epochs, self.position)
         told = [*progress_sinks(progress, epochs * self._steps_in(train)), *sinks]
-        self._take_loader(train)
+        self._place.use(train)
         self.history.stopped = ""
         try:
             with Interrupt() as interrupt:
@@ -159,14 +157,18 @@ class Learner(Generic[M]):
         finally:
             for sink in told:
                 sink.close()
-            if self.position and hasattr(self._loader, "state"):
-                self._loader_state = self._loader.state()
+            self._place.leave()
         return self.history
 
     @property
     def optimizer(self) -> Optimizer[Any]:
         """The one that it was made with."""
         return self._trainer.optimizer
+
+    @property
+    def position(self) -> int:
+        """How many batches of the next epoch are done: 0, unless it was interrupted."""
+        return self._place.position
 
     # An epoch
 
@@ -182,7 +184,7 @@ class Learner(Generic[M]):
         if self.position == 0:
             for metric in self.metrics:
                 metric.reset()
-        for group in grouped(self._rest_of(train), self.accumulate):
+        for group in grouped(self._place.rest(train), self.accumulate):
             self._train_step(group)
             for sink in sinks:
                 sink.on_step(len(self.history.losses), self.history.losses[-1])
@@ -190,6 +192,10 @@ class Learner(Generic[M]):
                 after_step(self)
             if interrupt.asked:
                 return self._interrupted()
+        if self.position == 0:
+            reason = f"train had no batch in epoch {self.epoch + 1}"
+            hint = "hand it a list or a loader: a generator gives its batches once, and then it is empty"
+            raise ConfigError("Learner.fit", reason, hint=hint)
         row = self._row() | self._evaluated(valid, interrupt)
         if interrupt.asked:
             return self._interrupted()
@@ -197,25 +203,6 @@ class Learner(Generic[M]):
         for sink in sinks:
             sink.on_epoch(self.history)
         return not self.history.stopped
-
-    def _rest_of(self, train: Batches) -> Iterator[Any]:
-        """The batches of this epoch that are not done yet, each counted once it is handed out."""
-        done, loaded = self.position, self._loader_state is not None
-        if loaded:
-            self._loader.load_state(self._loader_state)
-        if loaded and done and done == _length(train):
-            _find_end(self._loader, self._loader_state)
-            batches: Iterator[Any] = iter(())
-        else:
-            batches = iter(train) if loaded else islice(train, done, None)
-        self._loader_state = None
-        for batch in batches:
-            self.position += 1
-            yield batch
-        if self.position == 0:
-            reason = f"train had no batch in epoch {self.epoch + 1}"
-            hint = "hand it a list or a loader: a generator gives its batches once, and then it is empty"
-            raise ConfigError("Learner.fit", reason, hint=hint)
 
     def _row(self) -> Row:
         """What the metrics say about the epoch."""
@@ -243,7 +230,8 @@ class Learner(Generic[M]):
     def _end_epoch(self, row: Row) -> None:
         self.history.rows.append(row)
         self.history.clocks |= {metric.name for metric in self.metrics if metric.is_clock}
-        self.epoch, self.position = self.epoch + 1, 0
+        self.epoch += 1
+        self._place.position = 0
         stopping = self.early_stopping
         if stopping is not None:
             if stopping.best_epoch(self.history) == self.epoch:
@@ -284,7 +272,7 @@ class Learner(Generic[M]):
         loss = step.loss.into_scalar()
         if not math.isfinite(loss):
             raise self._not_finite(batch, f"the loss is {loss}")
-        self._notes.batch = batch
+        self._notes.batch = batch if self._plans else None
         self._notes.seen.append((step, loss, samples))
 
     def _look_at_gradients(self, batch: Any, grads: Gradients[Any]) -> None:
@@ -326,6 +314,7 @@ class Learner(Generic[M]):
                 metric.update(outcome)
         self.history.losses.append(loss)
         seen.clear()
+        self._notes.batch = None
 
     # Before and between
 
@@ -348,23 +337,22 @@ class Learner(Generic[M]):
         says, a learner that loads it goes on with the same numbers to the last bit. A loader with ``state`` and
         ``load_state`` goes on where it was; any other batches are passed over up to there.
         """
-        loader = self._loader
-        where = loader.state() if hasattr(loader, "state") else self._loader_state
-        return written_state(self, where)
+        return written_state(self, self._place.state())
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Goes on from what `state` has returned, perhaps in another process, in a learner that was made alike.
 
         Raises ConfigError, with everything that does not fit; then nothing has changed.
         """
-        self._loader_state = read_state(self, state)
-        self._loader = None
+        loader_state = read_state(self, state)
+        self._place = Place(state["position"], loader_state)
         self._prepare()
 
     def _prepare(self) -> None:
         """What is asked for at each step, found once."""
         self._notes = Notes()
         self._has_tensors = any(True for _ in self.model.named_tensors())
+        self._plans = any(metric.needs_plan for metric in self.metrics)
         self._watchers = Watchers(
             self._look_at_loss,
             self._look_at_gradients if self.check_gradients else None,
@@ -373,24 +361,7 @@ class Learner(Generic[M]):
         self._valid_metrics = copy.deepcopy([metric for metric in self.metrics if not metric.training_only])
 
     def _steps_in(self, train: Batches) -> int:
-        return math.ceil((_length(train) or 0) / self.accumulate)
-
-    def _take_loader(self, train: Any) -> None:
-        """Uses a loader's own state where it has one."""
-        self._loader = train
-        if not hasattr(train, "load_state"):
-            self._loader_state = None
-
-
-def _length(batches: Any) -> int | None:
-    return len(batches) if hasattr(batches, "__len__") else None
-
-
-def _find_end(loader: Any, state: Any) -> None:
-    """A loader that has handed out the last batch of an epoch goes on to the next epoch. Some find the end only when
-    they are asked once more; others have found it, and a batch of the next epoch that they give comes again."""
-    if next(iter(loader), None) is not None:
-        loader.load_state(state)
+        return math.ceil((length(train) or 0) / self.accumulate)
 
 
 def _step_of(loss: Callable[..., AnyTensor] | None, step: Any) -> StepFunction:

@@ -36,7 +36,7 @@ class Notes:
 
     Attributes:
         seen: of each of its batches the step, the loss as a number, and how much it counts.
-        batch: the last of them.
+        batch: the last of them, if a metric asks for a plan.
         rate: the learning rate.
         norm: of all gradients; None if nobody asked.
         random: where the random numbers stood before it.
@@ -72,6 +72,7 @@ class Trainer(NamedTuple):
             if watch.gradients is not None:
                 watch.gradients(batch, grads)
             total.add(grads, samples)
+            del batch, step, grads  # before the next batch is made, so that the two are never alive together
         grads = total.mean()
         if watch.total is not None:
             watch.total(grads)

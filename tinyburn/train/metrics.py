@@ -26,6 +26,7 @@ class Metric(ABC):
         training_only: whether there is nothing to say about a model that is evaluated.
         is_clock: whether it comes from a clock, so that no two runs have the same.
         needs_gradients: whether somebody has to measure the gradients for it, before a step takes them.
+        needs_plan: whether it asks for a plan of the step.
         sums: all that it keeps: numbers and lists of them, by name.
     """
 
@@ -33,6 +34,7 @@ class Metric(ABC):
     training_only: ClassVar[bool] = False
     is_clock: ClassVar[bool] = False
     needs_gradients: ClassVar[bool] = False
+    needs_plan: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.sums: dict[str, Any] = {}

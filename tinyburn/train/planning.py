@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from tinyburn.memory import BatchPlan, JobError, MemoryReport
 from tinyburn.module import Module
 from tinyburn.optim import Groups, Optimizer
 
-from .batch import of_size, samples_of
+from .batch import grouped, of_size, samples_of
 from .loop import Trainer, Watchers
 from .step import Step
 
@@ -86,12 +86,12 @@ def plan_fit(planned: Planned, device: Device[Any], available_bytes: int | None)
         step: Any = trainer.step
         there = step.fork(where) if hasattr(step, "fork") else step
         own = Trainer(there, fresh(trainer.optimizer), trainer.clip)
-        trained, like = model.fork(where), of_size(batch, batch_size, where)
-        for _ in range(2):
+        trained = model.fork(where)
+        for group in grouped(_made(batch, batch_size, where, 2 * accumulate), accumulate):
             earlier = list(trained.named_tensors())  # as a learner holds them, to go back if the step fails
             held: list[Step] = []  # for the metrics
             watch = Watchers(_holding(held), None, read)
-            trained = own.train(trained, lambda: 1e-3, iter([like] * accumulate), watch)
+            trained = own.train(trained, lambda: 1e-3, group, watch)
             del earlier
         return trained
 
@@ -104,6 +104,14 @@ def plan_fit(planned: Planned, device: Device[Any], available_bytes: int | None)
     except JobError as error:
         return FitPlan(size, report, available_bytes, reason=str(error))
     return FitPlan(size, report, available_bytes, largest)
+
+
+def _made(batch: Any, size: int, device: Device[Any], count: int) -> Iterator[Any]:
+    """Batches as a loader hands them out: each is held until the next one is asked for."""
+    for _ in range(count):
+        made = of_size(batch, size, device)
+        yield made
+        del made
 
 
 def _holding(held: list[Step]) -> Callable[[Any, Step, int], None]:

@@ -69,7 +69,7 @@ def read_state(learner: Any, state: Any) -> Any:
     for metric in learner.metrics:
         metric.load_state(state["metrics"][metric.name])
     learner.model, learner.best_model, learner.history = model, best, history
-    learner.epoch, learner.position = state["epoch"], state["position"]
+    learner.epoch = state["epoch"]
     return copy.deepcopy(state["loader"])
 
 

@@ -79,9 +79,8 @@ class TensorBoardSink(Sink):
 
     def _add(self, name: str, value: float, number: int) -> None:
         if self._writer is None:
-            self._writer = self._library.SummaryWriter(
-                self.folder, filename_suffix=f".{number}"
-            )  # one second, two fits
+            suffix = f".{number}"  # the rest of a file's name tells its second, and two fits may share one
+            self._writer = self._library.SummaryWriter(self.folder, filename_suffix=suffix)
         self._writer.add_scalar(name, value, number)
 
 
