@@ -153,9 +153,11 @@ def test_a_live_curve_is_updated_in_place_and_silent_outside_a_notebook(capsys: 
         "with capture_output() as seen:\n"
         "    for value in (2.0, 1.0):\n"
         "        h.rows.append({'loss': value}); live.on_epoch(h)\n"
+        "    live.close()\n"
         "print([sorted(o.data) for o in seen.outputs], [bool(o.update) for o in seen.outputs])\n"
     )
     environment = {**os.environ, "IPYTHONDIR": os.devnull + "-none"}
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
-    bundle = "['image/png', 'text/plain']"
-    assert result.stdout.splitlines()[-1:] == [f"[{bundle}, {bundle}] [False, True]"], result.stderr
+    empty, curve = "['text/plain']", "['image/png', 'text/plain']"
+    shown = f"[{empty}, {curve}, {curve}, {empty}, {curve}] [False, True, True, True, False]"
+    assert result.stdout.splitlines()[-1:] == [shown], result.stderr

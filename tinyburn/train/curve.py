@@ -45,12 +45,15 @@ def _drawn(columns: dict[str, list[Any]], names: tuple[str, ...]) -> bytes:
 class LiveCurve(Sink):
     """Shows the curve of some columns in a notebook, and replaces it after each epoch; elsewhere it does nothing.
 
-    The last curve is what stays in the notebook. Needs matplotlib.
+    What stays in the notebook is the last curve, in an output of its own. The changing ones are only ever an update of
+    an empty output, which is empty again at the end: nbval overlooks updates, so it sees the same in every run. Needs
+    matplotlib.
     """
 
     def __init__(self, *names: str) -> None:
         self.names = names or ("loss", "valid loss")
-        self._shown: Any = None
+        self._place: Any = None
+        self._last: LossCurve | None = None
 
     def __repr__(self) -> str:
         return f"LiveCurve({', '.join(map(repr, self.names))})"
@@ -60,12 +63,21 @@ class LiveCurve(Sink):
         ipython = sys.modules.get("IPython")
         if ipython is None or ipython.get_ipython() is None:
             return
-        curve = LossCurve(history, self.names)
-        if self._shown is None:
-            self._shown = ipython.display.display(curve, display_id=True)
-        else:
-            self._shown.update(curve)
+        self._last = LossCurve(history, self.names)
+        if self._place is None:
+            self._place = _display(_EMPTY, raw=True, display_id=True)
+        self._place.update(self._last)
 
     def close(self) -> None:
         """See `Sink`. The next fit draws in a place of its own."""
-        self._shown = None
+        if self._last is not None:
+            self._place.update(_EMPTY, raw=True)
+            _display(self._last)
+        self._place = self._last = None
+
+
+_EMPTY = {"text/plain": ""}
+
+
+def _display(value: object, **options: Any) -> Any:
+    return sys.modules["IPython"].display.display(value, **options)

@@ -41,7 +41,10 @@ class Place:
             self._state = self.state()
 
     def rest(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The batches of this epoch that are not done yet, each counted once it is handed out."""
+        """The batches of this epoch that are not done yet.
+
+        Each counts once it is handed out, as loaders count: one whose step failed is passed over by the next fit.
+        """
         left = self._left(batches)
         self._state = None
         for batch in left:
