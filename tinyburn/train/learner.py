@@ -249,31 +249,35 @@ class Learner(Generic[M]):
 
     def _train_step(self, batches: Iterator[Any]) -> None:
         """One step of the optimizer, and what the metrics see of it. If it fails, the model is as it was before."""
-        before, tensors = self.model, self._tensors()
-        self._notes.random = self.device.random_state()
+        before, notes = self.model, self._notes
+        notes.tensors = dict(before.named_tensors()) if self._has_tensors else None
+        notes.random_later = self.device.random_state()
         try:
             after = self._trainer.train(before, self._next_rate, batches, self._watchers)
         except BaseException:
-            self.model = before if tensors is None else with_tensors(before, tensors)
-            self._notes.seen.clear()
+            self.model = self._untouched()
+            notes.seen.clear()
             raise
         self.model = after
         self._tell(before, after)
 
-    def _tensors(self) -> dict[str, AnyTensor] | None:
-        """What a forward pass may change in the model itself, as a batch norm does; None if there is nothing."""
-        return dict(self.model.named_tensors()) if self._has_tensors else None
+    def _untouched(self) -> M:
+        """The model as it was before the step. A forward pass may have changed it, as that of a batch norm does."""
+        tensors = self._notes.tensors
+        return self.model if tensors is None else with_tensors(self.model, tensors)
 
     def _next_rate(self) -> float:
         self._notes.rate = self.scheduler.step()
         return self._notes.rate
 
     def _look_at_loss(self, batch: Any, step: Step, samples: int) -> None:
+        notes = self._notes
+        notes.random, notes.random_later = notes.random_later, self.device.random_state()
         loss = step.loss.into_scalar()
         if not math.isfinite(loss):
             raise self._not_finite(batch, f"the loss is {loss}")
-        self._notes.batch = batch if self._plans else None
-        self._notes.seen.append((step, loss, samples))
+        notes.batch = batch if self._plans else None
+        notes.seen.append((step, loss, samples))
 
     def _look_at_gradients(self, batch: Any, grads: Gradients[Any]) -> None:
         if not are_finite(grads):
@@ -284,7 +288,7 @@ class Learner(Generic[M]):
 
     def _not_finite(self, batch: Any, what: str) -> NonFiniteLoss:
         at = f"step {len(self.history.losses) + 1}, batch {self.position} of epoch {self.epoch + 1}"
-        reasons = reasons_for(self._step, self.model, batch, self.device, self._notes.random)
+        reasons = reasons_for(self._step, self._untouched(), batch, self.device, self._notes.random)
         hint = "a lower learning rate or clip=... keeps the numbers small; look for log, division and sqrt at 0"
         if any("already" in reason for reason in reasons) and not self.check_gradients:
             hint = "train again from an earlier state with check_gradients=True: it names the operation"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from tinyburn.autodiff import Gradients
 from tinyburn.module import Module
 from tinyburn.optim import Optimizer
 from tinyburn.optim.clipping import AnyClipping, clip_gradients
+from tinyburn.tensor import Tensor
 
 from .gradients import Accumulator
 from .step import Step, StepFunction, run_step, samples_in
@@ -39,7 +40,8 @@ class Notes:
         batch: the last of them, if a metric asks for a plan.
         rate: the learning rate.
         norm: of all gradients; None if nobody asked.
-        random: where the random numbers stood before it.
+        random, random_later: where the random numbers stood before the last batch, and after it.
+        tensors: those of the model that a forward pass may change, as they were before the step; None if it has none.
     """
 
     def __init__(self) -> None:
@@ -48,6 +50,8 @@ class Notes:
         self.rate = math.nan
         self.norm: float | None = None
         self.random: Any = None
+        self.random_later: Any = None
+        self.tensors: Mapping[str, Tensor[Any, Any, Any]] | None = None
 
     def __repr__(self) -> str:
         return f"Notes({len(self.seen)} batches)"
