@@ -29,6 +29,7 @@ import convolution
 import graph
 import import_time
 import large_ops
+import learner
 import peak_bytes
 import planning
 import sequences
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "small_ops": small_ops.run,
     "large_ops": large_ops.run,
     "graph": graph.run,
+    "learner": learner.run,
     "import_time": import_time.run,
     "tracing": tracing.run,
     "checkpointing": checkpointing.run,

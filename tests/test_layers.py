@@ -32,16 +32,18 @@ FLOORS = [
     "module",
     "nn",
     "optim",
+    "memory",
     "data",
     "train",
 ]
-FLOORS += ["record", "onnx", "parallel", "memory", "viz", "course", "cli", "__main__"]
+FLOORS += ["record", "onnx", "parallel", "viz", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
 HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
-LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.memory tinyburn.viz tinyburn.cli"
+LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli"
+LATER += " tinyburn.memory tinyburn.train tinyburn.viz"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 

@@ -28,7 +28,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import memory, viz
+    from . import memory, train, viz
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -85,6 +85,7 @@ __all__ = [
     "memory",
     "nn",
     "optim",
+    "train",
     "viz",
 ]
 
@@ -92,7 +93,7 @@ if not TYPE_CHECKING:  # a checker would let every name pass
 
     def __getattr__(name: str) -> Any:
         """Loads what only some programs use when it is first asked for: together it takes longer than all the rest."""
-        if name in ("memory", "viz"):
+        if name in ("memory", "train", "viz"):
             return import_module(f"tinyburn.{name}")
         if name in ("Cuda", "Wgpu"):
             return getattr(backend, name)

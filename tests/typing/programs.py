@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyburn import (
     Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig,
-    Tensor, Traced, activation, autodiff, grid, linalg, nn, optim,
+    Tensor, Traced, activation, autodiff, grid, linalg, nn, optim, train,
 )
 
 plain = NdArray.device()
@@ -65,6 +65,8 @@ class Model(Module):
 
 
 model = Model(tracked)
+learner = train.Learner(model, optim.SgdConfig().init(), nn.MseLoss(), lr=0.1)
+data = [(x, x.narrow(1, 0, 2))]
 """
 """What every program can use."""
 
@@ -167,6 +169,27 @@ WRONG = {
         "matrix.mask_fill(Tensor.tril_mask((2, 16, 4), 0, plain), 0.0)", "arg-type", "reportArgumentType", "ShapeError"
     ),
     "ranks: dot of matrices": Wrong("matrix.dot(matrix)", "misc", "reportAttributeAccessIssue", "ShapeError"),
+    "training: without an optimizer": Wrong(
+        "train.Learner(model, mse, lr=0.1)", "arg-type", "reportArgumentType", "ConfigError"
+    ),
+    "training: a metric by its name": Wrong(
+        "train.Learner(model, optim.SgdConfig().init(), mse, lr=0.1, metrics=['accuracy'])",
+        "list-item",
+        "reportArgumentType",
+        "ConfigError",
+    ),
+    "training: a tensor is no model": Wrong(
+        "train.Learner(x, optim.SgdConfig().init(), mse, lr=0.1)", "type-var", "reportArgumentType", "ConfigError"
+    ),
+    "training: epochs as a text": Wrong(
+        "learner.fit(data, epochs='3')", "arg-type", "reportArgumentType", "ConfigError"
+    ),
+    "training: a step that returns a loss": Wrong(
+        "train.Learner(model, optim.SgdConfig().init(), step=lambda m, b: mse(m(b[0]), b[1]), lr=0.1).fit(data)",
+        "arg-type",
+        "reportArgumentType",
+        "ForeignCall",
+    ),
     "ranks: too short a permutation": Wrong("cube.permute(1, 0)", "call-arg", "reportCallIssue", "ShapeError"),
     "ranks: too long a permutation": Wrong("matrix.permute(0, 2, 1)", "call-arg", "reportCallIssue", "ShapeError"),
     "ranks: an annotation": Wrong("wrong: Tensor[NdArray, D1] = matrix", "assignment", "reportAssignmentType", None),
@@ -685,6 +708,14 @@ RIGHT = {
         "Linear[Autodiff[NdArray]]",
     ),
     "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
+    "training: a learner's model": Right("learner.model", "Model"),
+    "training: a history": Right("learner.fit(data, data, epochs=2)", "History"),
+    "training: the columns of a history": Right("learner.fit(data).columns()", "dict[str, list[Any]]"),
+    "training: a plan": Right("learner.plan(data[0], 10**6).fits", "bool | None"),
+    "training: a step of one's own": Right(
+        "train.Learner(model, optim.SgdConfig().init(), step=lambda m, b: train.Step(mse(m(b[0]), b[1])), lr=0.1)",
+        "Learner[Model]",
+    ),
     "modules: an initializer": Right("Initializer.Zeros.init((2,), tracked)", "Param[Autodiff[NdArray], Any]"),
     "modules: a parameter": Right("Param.from_tensor(vector)", "Param[NdArray, D1]"),
     "derivatives: a product with the second ones": Right(

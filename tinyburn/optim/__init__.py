@@ -7,7 +7,7 @@ from tinyburn.module.constructors import explain_constructors
 
 from .adagrad import AdaGrad, AdaGradConfig
 from .adam import Adam, AdamConfig, AdamW, AdamWConfig
-from .clipping import GradientClippingConfig, clip_by_global_norm
+from .clipping import GradientClippingConfig, clip_by_global_norm, clip_gradients
 from .groups import Group, Groups
 from .lion import Lion, LionConfig
 from .optimizer import Optimizer
@@ -53,6 +53,7 @@ __all__ = [
     "SgdConfig",
     "StepLrSchedulerConfig",
     "clip_by_global_norm",
+    "clip_gradients",
 ]
 
 explain_constructors("optim", globals())

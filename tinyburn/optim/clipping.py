@@ -10,6 +10,7 @@ about 1e19 on in float32, the norm is inf and the clipped gradient 0, as in PyTo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -101,14 +102,22 @@ def clip_by_global_norm(grads: Gradients[IB], threshold: float) -> Gradients[IB]
     tracked inputs count too. Raises ConfigError for a threshold that is no finite number above 0; then nothing has
     been taken.
     """
-    asked = "clip_by_global_norm"
-    config = GlobalNorm(threshold)
+    return _clipped_gradients("clip_by_global_norm", grads, GlobalNorm(threshold))
+
+
+def clip_gradients(grads: Gradients[IB], config: AnyClipping) -> Gradients[IB]:
+    """The same in any of the ways of `GradientClippingConfig`."""
+    return _clipped_gradients("clip_gradients", grads, config)
+
+
+def _clipped_gradients(asked: str, grads: Gradients[IB], config: AnyClipping) -> Gradients[IB]:
     if not isinstance(grads, Gradients):
         reason = f"{type(grads).__name__} holds no gradients"
         raise ConfigError(asked, reason, hint="hand it what loss.backward() returns")
     taken = grads.take_all(asked)
     updates = {node: Update(None, tensor, is_spare, ParamId(), {}) for node, (tensor, is_spare) in taken.items()}
-    _scale_down(list(updates.values()), config.threshold)
+    nobody: Any = None  # whose gradient it is does not matter
+    deque(config.clipped((nobody, update) for update in updates.values()), maxlen=0)
     leaves = {node: taken[node][0]._new(update.gradient) for node, update in updates.items()}
     for gradient in leaves.values():
         gradient.backend.note(gradient.primitive, "gradient")

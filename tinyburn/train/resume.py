@@ -1,0 +1,102 @@
+"""The state of a learner as nested dicts, and back: what a file of a training holds.
+
+The class Learner stands above this file, so a learner is Any here.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from tinyburn.base.errors import ConfigError
+from tinyburn.base.shape import is_count
+from tinyburn.optim import LrScheduler
+
+from .history import History
+from .values import values_of, with_values
+
+FORMAT = 1
+"""The version of the form below."""
+
+_ASKED = "Learner.load_state"
+_NAMES = [
+    "format",
+    "model",
+    "best_model",
+    "optimizer",
+    "scheduler",
+    "random",
+    "epoch",
+    "position",
+    "loader",
+    "metrics",
+    "history",
+]
+
+
+def written_state(learner: Any, loader: Any) -> dict[str, Any]:
+    """All that the next step depends on."""
+    random = learner.device.random_state()
+    best = learner.best_model
+    return {
+        "format": FORMAT,
+        "model": values_of(learner.model),
+        "best_model": None if best is None else values_of(best),
+        "optimizer": learner.optimizer.state(learner.model),
+        "scheduler": learner.scheduler.state(),
+        "random": None if random is None else {"seed": random.seed, "draws": random.draws},
+        "epoch": learner.epoch,
+        "position": learner.position,
+        "loader": loader,
+        "metrics": {metric.name: metric.state() for metric in learner.metrics},
+        "history": learner.history.state(),
+    }
+
+
+def read_state(learner: Any, state: Any) -> Any:
+    """Puts a state into a learner, and returns that of its loader. Raises ConfigError; then nothing has changed."""
+    _check(learner, state)
+    model = with_values(learner.model, state["model"], _ASKED)
+    best = state["best_model"]
+    best = None if best is None else with_values(learner.model, best, _ASKED)
+    LrScheduler(learner.scheduler.config).load_state(state["scheduler"])  # so that the error comes before a change
+    history = History()
+    history.load_state(state["history"])
+    learner.optimizer.load_state(state["optimizer"], model)
+    learner.scheduler.load_state(state["scheduler"])
+    if state["random"] is not None:
+        learner.device.set_random_state((state["random"]["seed"], state["random"]["draws"]))
+    for metric in learner.metrics:
+        metric.load_state(state["metrics"][metric.name])
+    learner.model, learner.best_model, learner.history = model, best, history
+    learner.epoch = state["epoch"]
+    return copy.deepcopy(state["loader"])
+
+
+def _check(learner: Any, state: Any) -> None:
+    hint = "hand it what learner.state() returns, in a learner that was made with the same arguments"
+    if not isinstance(state, dict):
+        raise ConfigError(_ASKED, f"{type(state).__name__} is no state of a learner", hint=hint)
+    reasons = [f"{name} is missing" for name in _NAMES if name not in state]
+    reasons += [f"the name {name!r} is unknown" for name in state if name not in _NAMES]
+    if reasons:
+        raise ConfigError(_ASKED, reasons, hint=hint)
+    if state["format"] != FORMAT:
+        reasons.append(f"its format is {state['format']!r}, and this version of tinyburn reads {FORMAT}")
+    for name in ("epoch", "position"):
+        if not is_count(state[name]):
+            reasons.append(f"{name} is {state[name]!r}, and must be a whole number of 0 or more")
+    for name, kinds in (("model", "values"), ("optimizer", "a state"), ("metrics", "sums"), ("history", "numbers")):
+        if not isinstance(state[name], dict):
+            reasons.append(f"{name} is {type(state[name]).__name__}, and should be a dict of {kinds}")
+    reasons += _metric_reasons(learner, state["metrics"]) if isinstance(state["metrics"], dict) else []
+    if reasons:
+        raise ConfigError(_ASKED, reasons, hint=hint)
+
+
+def _metric_reasons(learner: Any, saved: dict[str, Any]) -> list[str]:
+    names = [metric.name for metric in learner.metrics]
+    missing = [f"it has no sums of the metric {name!r}" for name in names if name not in saved]
+    return missing + [
+        f"it has sums of {name!r}, which this learner does not count" for name in saved if name not in names
+    ]
