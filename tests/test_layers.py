@@ -41,7 +41,9 @@ PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
 HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
+HEAVY += " pyarrow pandas polars narwhals PIL sklearn multiprocessing"
 LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.memory tinyburn.viz tinyburn.cli"
+LATER += " tinyburn.data"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 
@@ -134,7 +136,7 @@ def test_importing_tinyburn_loads_nothing_that_only_some_programs_need(names: st
     assert printed_by(f"{loaded}; print([name for name in {names.split()} if name in new])") == "[]\n"
 
 
-@pytest.mark.parametrize("name", ["tinyburn.memory", "tinyburn.Cuda", "tinyburn.backend.Wgpu"])
+@pytest.mark.parametrize("name", ["tinyburn.memory", "tinyburn.data", "tinyburn.Cuda", "tinyburn.backend.Wgpu"])
 @pytest.mark.parametrize(
     "script",
     [
