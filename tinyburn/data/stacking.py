@@ -74,6 +74,8 @@ def _stack(values: list[Any], numbers: list[int], path: str) -> Any:
         return _filled(first, {name: _stack(column, numbers, f"{path}.{name}") for name, column in columns.items()})
     if isinstance(first, list):
         arrays = [_array_of(value, number, path) for value, number in zip(values, numbers, strict=True)]
+        if {array.dtype.kind for array in arrays} == {"i", "f"}:
+            arrays = [array.astype(float) for array in arrays]
         return Numbers(_stack_arrays(arrays, numbers, path))
     return values
 
