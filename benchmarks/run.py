@@ -26,6 +26,7 @@ import convolution
 import graph
 import import_time
 import large_ops
+import loading
 import peak_bytes
 import planning
 import sequences
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "checkpointing": checkpointing.run,
     "convolution": convolution.run,
     "planning": planning.run,
+    "loading": loading.run,
     "wgpu_ops": wgpu_ops.run,
     "wgpu_matmul": wgpu_matmul.run,
 }

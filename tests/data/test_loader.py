@@ -150,7 +150,7 @@ def test_tuples_dicts_and_dataclasses_become_tensors(base: UnderTest) -> None:
 
 def test_numbers_of_python_get_the_formats_of_the_device_and_arrays_keep_theirs() -> None:
     device = NdArray.device(float_dtype="float64", int_dtype="int32")
-    item = (1, 2.0, True, np.float32(3), np.int8([4]), [5.0, 6.0], "text", np.bool_(True))
+    item = (1, 2.0, True, np.float32(3), np.array([4], np.int8), [5.0, 6.0], "text", np.bool_(True))
     (batch,) = data.DataLoader(data.InMemory([item, item]), 2, device)
     formats = [part.dtype if isinstance(part, Tensor) else part for part in batch]
     assert formats == ["int32", "float64", "bool", "float32", "int8", "float64", ["text", "text"], "bool"]

@@ -61,7 +61,7 @@ def _array(column: Any, name: str, asked: str) -> Array:
     lib = pyarrow("", asked)
     kind = column.type
     if lib.types.is_dictionary(kind):
-        return _array(column.cast(kind.value_type), name, asked)
+        return _decoded(column, name, asked)
     if lib.types.is_fixed_size_list(kind):
         flat = _array(column.combine_chunks().flatten() if hasattr(column, "chunks") else column.flatten(), name, asked)
         return flat.reshape(len(column), kind.list_size)
@@ -69,8 +69,27 @@ def _array(column: Any, name: str, asked: str) -> Array:
     if not (is_text or lib.types.is_boolean(kind) or lib.types.is_integer(kind) or lib.types.is_floating(kind)):
         hint = f"state its type, as in types={{{name!r}: 'text'}}, or leave it out with columns=[...]"
         raise DataError(asked, f"column {name!r} holds {kind}, which is no number, truth value or text", hint=hint)
+    if is_text and _repeats(column):
+        return _decoded(column.dictionary_encode(), name, asked)
     values: Array = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
     return values
+
+
+PROBED = 1000
+"""How many values are looked at before a column of text is read by its different values."""
+
+
+def _repeats(column: Any) -> bool:
+    """Whether text comes again and again, so that it is quicker to make each different value once."""
+    return len(column) > PROBED and bool(len(column.slice(0, PROBED).unique()) < PROBED // 2)
+
+
+def _decoded(column: Any, name: str, asked: str) -> Array:
+    """Each value of a column that has its different values apart."""
+    if hasattr(column, "chunks"):
+        column = column.unify_dictionaries().combine_chunks()
+    values = _array(column.dictionary, name, asked)
+    return values[column.indices.to_numpy(zero_copy_only=False)]
 
 
 def cast(column: Any, name: str, types: Mapping[str, str], asked: str) -> Any:

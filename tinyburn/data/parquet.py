@@ -59,15 +59,14 @@ class Parquet(RowBlocks):
         return DataError(self.asked, f"it cannot be read: {error}", hint=hint)
 
     def _read(self, block: int) -> dict[str, Array]:
-        """A row group, one column after the other: two copies of one column are there at once, not of all."""
-        with self._opened() as file:
-            return {name: self._column(file, block, name) for name in self.columns}
-
-    def _column(self, file: Any, block: int, name: str) -> Array:
+        """A row group. Numbers are not copied once more: the arrays look at what Arrow has read."""
+        first, size = self.start_of(block), int(self.ends[block]) - self.start_of(block)
         try:
-            column = file.read_row_group(block, columns=[name], use_threads=False).column(name)
+            with self._opened() as file:
+                read = file.read_row_group(block, columns=self.columns)
         except (pyarrow("", self.asked).ArrowException, OSError) as error:
             raise self._broken(error) from None
-        if len(column) != len(range(self.start_of(block), int(self.ends[block]))):
-            raise self._broken(ValueError(f"column {name!r} has {len(column)} rows in row group {block}"))
-        return array_of(cast(column, name, self.types, self.asked), name, self.asked, self.start_of(block), self.fill)
+        if len(read) != size:
+            raise self._broken(ValueError(f"row group {block} has {len(read)} rows, and {size} were promised"))
+        casts = {name: cast(read.column(name), name, self.types, self.asked) for name in self.columns}
+        return {name: array_of(column, name, self.asked, first, self.fill) for name, column in casts.items()}

@@ -34,6 +34,9 @@ AHEAD = 2
 PATIENCE = 2.0
 """Seconds that a worker has to end by itself; it is ended after that."""
 
+APART = 1 << 14
+"""Bytes from which an array is sent by itself, and not within the pickle."""
+
 
 def work(pipe: Connection) -> None:
     """The whole life of a worker: takes the data set and the plan, then answers requests until the pipe is closed."""
@@ -61,22 +64,27 @@ def _answer(reader: Reader, epoch: int, number: int) -> tuple[str, Any, float]:
 
 
 def _send(pipe: Connection, *answer: Any) -> None:
-    """A pickle in which arrays are only named, and after it the bytes of each array: they are copied once less."""
+    """A pickle in which large arrays are only named, and after it the bytes of each: they are copied once less."""
     buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(answer, 5, buffer_callback=buffers.append)
+
+    def is_small(buffer: pickle.PickleBuffer) -> bool:
+        small = buffer.raw().nbytes < APART
+        if not small:
+            buffers.append(buffer)
+        return small
+
+    head = pickle.dumps(answer, 5, buffer_callback=is_small)
     views = [buffer.raw() for buffer in buffers]
     pipe.send_bytes(pickle.dumps((head, [view.nbytes for view in views])))
     for view in views:
-        if view.nbytes:
-            pipe.send_bytes(view)
+        pipe.send_bytes(view)
 
 
 def _receive(pipe: Connection) -> Any:
     head, sizes = pickle.loads(pipe.recv_bytes())
     buffers = [np.empty(size, np.uint8) for size in sizes]
     for buffer in buffers:
-        if buffer.nbytes:
-            pipe.recv_bytes_into(buffer)
+        pipe.recv_bytes_into(buffer)
     return pickle.loads(head, buffers=buffers)
 
 
