@@ -30,6 +30,7 @@ import graph
 import import_time
 import large_ops
 import learner
+import loading
 import peak_bytes
 import planning
 import sequences
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "checkpointing": checkpointing.run,
     "convolution": convolution.run,
     "planning": planning.run,
+    "loading": loading.run,
     "wgpu_ops": wgpu_ops.run,
     "wgpu_matmul": wgpu_matmul.run,
 }

@@ -42,8 +42,9 @@ PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
 HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
-LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli"
-LATER += " tinyburn.memory tinyburn.train tinyburn.viz"
+HEAVY += " pyarrow pandas polars narwhals PIL sklearn multiprocessing"
+LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli tinyburn.data"
+LATER += " tinyburn.memory tinyburn.nn tinyburn.optim tinyburn.linalg tinyburn.grid tinyburn.train tinyburn.viz"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 
@@ -136,7 +137,7 @@ def test_importing_tinyburn_loads_nothing_that_only_some_programs_need(names: st
     assert printed_by(f"{loaded}; print([name for name in {names.split()} if name in new])") == "[]\n"
 
 
-@pytest.mark.parametrize("name", ["tinyburn.memory", "tinyburn.Cuda", "tinyburn.backend.Wgpu"])
+@pytest.mark.parametrize("name", ["tinyburn.memory", "tinyburn.data", "tinyburn.Cuda", "tinyburn.backend.Wgpu"])
 @pytest.mark.parametrize(
     "script",
     [

@@ -57,7 +57,8 @@ def files_of_the_project() -> list[Path]:
 
 
 def test_the_conda_environment_wants_what_pyproject_wants():
-    expected = wanted([*METADATA["dependencies"], *METADATA["optional-dependencies"]["lab"]])
+    extras = METADATA["optional-dependencies"]
+    expected = wanted([*METADATA["dependencies"], *extras["lab"], *extras["data"]])
     expected |= {"python": METADATA["requires-python"], "pip": ""}
     from_conda, with_pip = environment("environment.yml")
     assert set(with_pip) == ONLY_ON_PYPI

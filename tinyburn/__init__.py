@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import activation, autodiff, backend, course, grid, linalg, nn, optim
+from . import activation, autodiff, backend, course
 from .autodiff import Autodiff, BalancedCheckpointing, Gradients, NoCheckpointing
 from .backend import Backend, Device, Finite, Meta, NdArray, Traced
 from .base import foreign
@@ -13,12 +13,14 @@ from .base.errors import (
     BackendMismatch,
     BackendUnavailable,
     ConfigError,
+    DataError,
     DeviceMismatch,
     DTypeMismatch,
     ForeignCall,
     ForeignName,
     GraphError,
     NonFinite,
+    NoSuchItem,
     OutOfMemory,
     ShapeError,
     TinyburnError,
@@ -28,7 +30,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import memory, train, viz
+    from . import data, grid, linalg, memory, nn, optim, train, viz
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -51,6 +53,7 @@ __all__ = [
     "Cuda",
     "DType",
     "DTypeMismatch",
+    "DataError",
     "Device",
     "DeviceMismatch",
     "Distribution",
@@ -66,6 +69,7 @@ __all__ = [
     "Module",
     "NdArray",
     "NoCheckpointing",
+    "NoSuchItem",
     "NonFinite",
     "OutOfMemory",
     "Param",
@@ -80,6 +84,7 @@ __all__ = [
     "activation",
     "autodiff",
     "course",
+    "data",
     "grid",
     "linalg",
     "memory",
@@ -89,11 +94,13 @@ __all__ = [
     "viz",
 ]
 
+_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "train", "viz")
+
 if not TYPE_CHECKING:  # a checker would let every name pass
 
     def __getattr__(name: str) -> Any:
         """Loads what only some programs use when it is first asked for: together it takes longer than all the rest."""
-        if name in ("memory", "train", "viz"):
+        if name in _LATER:
             return import_module(f"tinyburn.{name}")
         if name in ("Cuda", "Wgpu"):
             return getattr(backend, name)

@@ -122,6 +122,14 @@ class ConfigError(TinyburnError, ValueError):
     """A configuration, or a file that should hold one, is not valid."""
 
 
+class DataError(TinyburnError, ValueError):
+    """Data that cannot be read or put together. The message names the item, or the file and the line."""
+
+
+class NoSuchItem(DataError, IndexError):
+    """A data set was asked for an item that it does not have."""
+
+
 class ForeignName(TinyburnError, AttributeError):
     """A name that another library has for it; the message has ours."""
 

@@ -1,0 +1,65 @@
+"""Which items make which batch: the same in a loader's own process and in each of its workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .dataset import Dataset, Indices
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a data set is cut into batches. An epoch's order is drawn from the seed and the number of the epoch alone.
+
+    Attributes:
+        items: how many there are.
+        stacked: whether a batch is stacked here, or stays a list of items for the user's batcher.
+    """
+
+    items: int
+    batch_size: int
+    shuffle: bool
+    seed: int
+    drop_last: bool
+    stacked: bool
+
+    def __len__(self) -> int:
+        whole, rest = divmod(self.items, self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def slice(self, number: int) -> slice:
+        """The places of a batch in the order of its epoch."""
+        return slice(number * self.batch_size, min((number + 1) * self.batch_size, self.items))
+
+    def size(self, number: int) -> int:
+        """How many items a batch has."""
+        places = self.slice(number)
+        return int(places.stop - places.start)
+
+
+class Reader:
+    """Reads the batches of a plan, as they are before they are on a device."""
+
+    def __init__(self, dataset: Dataset[Any], plan: Plan) -> None:
+        self.dataset = dataset
+        self.plan = plan
+        self._epoch = -1
+        self._order: Indices = np.arange(0)
+
+    def read(self, epoch: int, number: int) -> Any:
+        """One batch: stacked, or a list of items. Raises DataError, which names the item."""
+        indices = self.indices(epoch, number)
+        if self.plan.stacked:
+            return self.dataset.stacked(indices)
+        return [self.dataset.item(index) for index in indices.tolist()]
+
+    def indices(self, epoch: int, number: int) -> Indices:
+        """The numbers of the items of one batch."""
+        if epoch != self._epoch:
+            plan = self.plan
+            self._order = self.dataset.order([plan.seed, epoch]) if plan.shuffle else np.arange(plan.items)
+            self._epoch = epoch
+        return self._order[self.plan.slice(number)]
