@@ -29,19 +29,22 @@ FLOORS = [
     "linalg",
     "grid",
     "autodiff",
+    "record",
     "module",
     "nn",
     "optim",
     "data",
     "train",
 ]
-FLOORS += ["record", "onnx", "parallel", "memory", "viz", "course", "cli", "__main__"]
+FLOORS += ["onnx", "parallel", "memory", "viz", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
-HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
+HEAVY = "safetensors fsspec "
+HEAVY += "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
 LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.memory tinyburn.viz tinyburn.cli"
+LATER += " tinyburn.record"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 

@@ -20,6 +20,7 @@ from .base.errors import (
     GraphError,
     NonFinite,
     OutOfMemory,
+    RecordError,
     ShapeError,
     TinyburnError,
 )
@@ -28,7 +29,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import memory, viz
+    from . import memory, record, viz
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ __all__ = [
     "NonFinite",
     "OutOfMemory",
     "Param",
+    "RecordError",
     "RunConfig",
     "Shape",
     "ShapeError",
@@ -85,6 +87,7 @@ __all__ = [
     "memory",
     "nn",
     "optim",
+    "record",
     "viz",
 ]
 
@@ -92,7 +95,7 @@ if not TYPE_CHECKING:  # a checker would let every name pass
 
     def __getattr__(name: str) -> Any:
         """Loads what only some programs use when it is first asked for: together it takes longer than all the rest."""
-        if name in ("memory", "viz"):
+        if name in ("memory", "record", "viz"):
             return import_module(f"tinyburn.{name}")
         if name in ("Cuda", "Wgpu"):
             return getattr(backend, name)

@@ -13,6 +13,10 @@ D = TypeVar("D")
 AnyTensor = Tensor[Any, Any]
 
 
+NAMES_IN_TORCH = {"gamma": "weight", "beta": "bias"}
+"""PyTorch's words for scale and offset."""
+
+
 def standardized(x: Tensor[B, D], dims: tuple[int, ...], epsilon: float) -> Tensor[B, D]:
     """``(x - mean) / sqrt(variance + epsilon)``, with mean and biased variance over some dims.
 
