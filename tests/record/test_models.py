@@ -169,7 +169,7 @@ def test_names_that_map_nothing_are_refused(tmp_path: Path) -> None:
     model = pair(plain())
     with pytest.raises(RecordError, match="names maps thrid, which is no path of the model"):
         model.save(tmp_path / "model", names={"thrid": "x"})
-    with pytest.raises(RecordError, match="two values have the name x.bias"):
+    with pytest.raises(RecordError, match="two values have the name x"):
         model.save(tmp_path / "model", names={"first.bias": "x.bias", "second.beta": "x.bias"})
     with pytest.raises(RecordError, match="layout is 'jax', and must be one of tinyburn, torch"):
         model.save(tmp_path / "model", layout="jax")  # type: ignore[arg-type]
@@ -241,7 +241,12 @@ def test_names_are_mapped_in_pytorchs_layout_too(tmp_path: Path) -> None:
     model = pair(plain())
     names = {"first": "encoder.0", "second.gamma": "scale", "": "model"}
     model.save(tmp_path / "model", layout="torch", names=names)
-    assert set(numpy.load_file(tmp_path / "model")) == {"encoder.0.weight", "encoder.0.bias", "scale", "model.second.bias"}
+    assert set(numpy.load_file(tmp_path / "model")) == {
+        "encoder.0.weight",
+        "encoder.0.bias",
+        "scale",
+        "model.second.bias",
+    }
     assert values(pair(plain()).load(tmp_path / "model", names=names)) == values(model)
 
 

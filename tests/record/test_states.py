@@ -57,7 +57,7 @@ def test_every_plain_value_comes_back_as_it_was(tmp_path: Path) -> None:
         "counts": [0, -1, 2**64 + 1, True, None],
         "tuple": (1, ("a", 2.5)),
         "floats": [0.1, -0.0, 1e-320, math.inf],
-        "text": "§ \N{GREEK SMALL LETTER ALPHA} \\ \" \n",
+        "text": '§ \N{GREEK SMALL LETTER ALPHA} \\ " \n',
         "bytes": b"\x00\xff",
         "$": {"$": "tensor", "empty": {}, "list": []},
         "numpy": np.int64(3),
@@ -66,6 +66,7 @@ def test_every_plain_value_comes_back_as_it_was(tmp_path: Path) -> None:
     record.save(tmp_path / "state", state)
     read = record.load(tmp_path / "state")
     assert read == state
+    assert list(read) == list(state)
     assert isinstance(read["tuple"], tuple)
     assert str(read["floats"]) == str(state["floats"])
 

@@ -22,7 +22,7 @@ AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Names: TypeAlias = Mapping[str, str]
 
 
-class Parts(Protocol):
+class _Parts(Protocol):
     """What is asked of a module here."""
 
     torch_names: ClassVar[Mapping[str, str]]
@@ -41,7 +41,7 @@ class Parts(Protocol):
         ...
 
 
-def written(model: Parts, layout: str | None, names: Names | None, config: Config | None) -> ModelRecord:
+def written(model: _Parts, layout: str | None, names: Names | None, config: Config | None) -> ModelRecord:
     """The record of a model. Raises RecordError for an unknown layout, and for two values under one name."""
     asked = "into_record"
     layout = layout or "tinyburn"
@@ -64,7 +64,7 @@ def written(model: Parts, layout: str | None, names: Names | None, config: Confi
     )
 
 
-def fitted(model: Parts, record: ModelRecord, layout: str | None, names: Names | None, cast: bool) -> dict[int, Any]:
+def fitted(model: _Parts, record: ModelRecord, layout: str | None, names: Names | None, cast: bool) -> dict[int, Any]:
     """By the `id()` of each parameter and constant of the model a tensor with the record's values, on its device.
 
     Raises RecordError with everything that does not fit.
@@ -109,7 +109,9 @@ class _Value:
     transposed: bool = False
 
 
-def places_of(asked: str, model: Parts, layout: str | None, names: Names | None) -> list[tuple[AnyParam | AnyTensor, Place]]:
+def places_of(
+    asked: str, model: _Parts, layout: str | None, names: Names | None
+) -> list[tuple[AnyParam | AnyTensor, Place]]:
     """Each value of a model once, with its place in a record of some layout."""
     if layout not in LAYOUTS:
         raise RecordError(asked, f"layout is {layout!r}, and must be one of {', '.join(LAYOUTS)}")
@@ -150,7 +152,7 @@ def _check_names(asked: str, names: Names, values: list[_Value]) -> None:
         raise RecordError(asked, reasons, hint='write names={"ours": "theirs"}, with paths of modules or of values')
 
 
-def _in_torch(model: Parts) -> list[_Value]:
+def _in_torch(model: _Parts) -> list[_Value]:
     """Each value at each of its places, with its name in PyTorch, and whether it is transposed there.
 
     A module renames what is in it, so a path is renamed from its end to its beginning.
@@ -167,7 +169,7 @@ def _in_torch(model: Parts) -> list[_Value]:
     return found
 
 
-def _modules_around(module: Parts, prefix: str) -> dict[str, Parts]:
+def _modules_around(module: _Parts, prefix: str) -> dict[str, _Parts]:
     """Each module by the path of what is in it, as in ``layers.0.``."""
     found = {prefix: module}
     for name, child in module.named_children():
@@ -179,7 +181,7 @@ def _modules_around(module: Parts, prefix: str) -> dict[str, Parts]:
 # What the header says about a model
 
 
-def _structure(module: Parts, path: str) -> list[dict[str, Any]]:
+def _structure(module: _Parts, path: str) -> list[dict[str, Any]]:
     """Each module with its class and its settings, in the order of assignment."""
     settings = {
         name: plain_fields(value) if isinstance(value, Config) else value
@@ -189,7 +191,7 @@ def _structure(module: Parts, path: str) -> list[dict[str, Any]]:
     rows = [{"path": path, "class": type(module).__name__, "settings": {k: _finite(v) for k, v in settings.items()}}]
     for name, child in module.named_children():
         if not isinstance(child, Param):
-            rows += _structure(cast(Parts, child), f"{path}.{name}" if path else name)
+            rows += _structure(cast(_Parts, child), f"{path}.{name}" if path else name)
     return rows
 
 

@@ -54,7 +54,7 @@ class ModelRecord:
         return {
             **{"class": self.model, "structure": self.structure, "config": self.config, "device": self.device},
             **{"dtype": sorted({str(value.dtype) for value in self.values.values()})},
-            **{"frozen": self.frozen, "shared": self.shared, "layout": self.layout, "names": sorted(self.values)},
+            **{"frozen": self.frozen, "shared": self.shared, "layout": self.layout, "names": list(self.values)},
         }
 
     def fitted(self, asked: str, places: Iterable[Place], cast: bool) -> list[TensorData]:
