@@ -1,4 +1,4 @@
-"""The loader's cost a batch beside PyTorch's DataLoader, and files of a million rows beside the library that reads them.
+"""The loader's cost a batch beside PyTorch's DataLoader, and files of a million rows beside their own reader.
 
 The items and what is made of them are the same. Loops without workers are timed by the processor time of this process,
 those with two workers by the clock on the wall, with processes that are there already, as from the second epoch on.

@@ -29,6 +29,7 @@ FLOORS = [
     "linalg",
     "grid",
     "autodiff",
+    "record",
     "module",
     "nn",
     "optim",
@@ -36,14 +37,14 @@ FLOORS = [
     "data",
     "train",
 ]
-FLOORS += ["record", "onnx", "parallel", "viz", "course", "cli", "__main__"]
+FLOORS += ["onnx", "parallel", "viz", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
 HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
-HEAVY += " pyarrow pandas polars narwhals PIL sklearn multiprocessing"
-LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli tinyburn.data"
+HEAVY += " safetensors fsspec pyarrow pandas polars narwhals PIL sklearn multiprocessing"
+LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli tinyburn.data tinyburn.record"
 LATER += " tinyburn.memory tinyburn.nn tinyburn.optim tinyburn.linalg tinyburn.grid tinyburn.train tinyburn.viz"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""

@@ -22,6 +22,7 @@ from .base.errors import (
     NonFinite,
     NoSuchItem,
     OutOfMemory,
+    RecordError,
     ShapeError,
     TinyburnError,
 )
@@ -30,7 +31,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import data, grid, linalg, memory, nn, optim, train, viz
+    from . import data, grid, linalg, memory, nn, optim, record, train, viz
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -73,6 +74,7 @@ __all__ = [
     "NonFinite",
     "OutOfMemory",
     "Param",
+    "RecordError",
     "RunConfig",
     "Shape",
     "ShapeError",
@@ -90,11 +92,12 @@ __all__ = [
     "memory",
     "nn",
     "optim",
+    "record",
     "train",
     "viz",
 ]
 
-_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "train", "viz")
+_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz")
 
 if not TYPE_CHECKING:  # a checker would let every name pass
 

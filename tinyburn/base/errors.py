@@ -136,3 +136,7 @@ class ForeignName(TinyburnError, AttributeError):
 
 class ForeignCall(TinyburnError, TypeError):
     """A call in another library's way, or one that fits no parameter; the message has ours."""
+
+
+class RecordError(TinyburnError, ValueError):
+    """A file of a model or of a training state cannot be written, or is damaged, too new, or another model's."""

@@ -38,6 +38,10 @@ def _run(options: argparse.Namespace) -> int:
         from .devices import devices
 
         return devices()
+    if options.command == "inspect":
+        from .inspect import inspect
+
+        return inspect(options.file, check=options.check)
     from .notebooks import notebooks
 
     return notebooks(options.action, options.files, options.timeout)
@@ -57,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         help="list the backends and devices that work here, and why the others do not",
         description="List the backends and devices that work on this machine, and why the others do not.",
     )
+    _add_inspect(commands)
     _add_notebooks(commands)
     return parser
 
@@ -75,6 +80,15 @@ def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     lab.add_argument(
         "--no-browser", dest="browser", action="store_false", help="print the address and do not open a browser"
+    )
+
+
+def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "show what a file of a model or of a training state holds"
+    inspect = commands.add_parser("inspect", help=about, description=f"{about.capitalize()}, without loading it.")
+    inspect.add_argument("file", metavar="FILE", help="a safetensors file, or an address that fsspec understands")
+    inspect.add_argument(
+        "--check", action="store_true", help="read the values too, and hold them against their checksums"
     )
 
 

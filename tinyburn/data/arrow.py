@@ -89,7 +89,8 @@ def _decoded(column: Any, name: str, asked: str) -> Array:
     if hasattr(column, "chunks"):
         column = column.unify_dictionaries().combine_chunks()
     values = _array(column.dictionary, name, asked)
-    return values[column.indices.to_numpy(zero_copy_only=False)]
+    decoded: Array = values[column.indices.to_numpy(zero_copy_only=False)]
+    return decoded
 
 
 def cast(column: Any, name: str, types: Mapping[str, str], asked: str) -> Any:

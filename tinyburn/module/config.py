@@ -43,7 +43,7 @@ class Config:
         """Writes the fields as JSON. The file is replaced at once or not at all."""
         import json  # most programs save no config
 
-        text = json.dumps({"config": type(self).__name__, **_plain(self)}, indent=2)
+        text = json.dumps({"config": type(self).__name__, **plain_fields(self)}, indent=2)
         draft = f"{os.fspath(path)}.part"
         with open(draft, "w", encoding="utf-8") as file:
             file.write(f"{text}\n")
@@ -67,7 +67,7 @@ class Config:
         return _from_document(cls, document, f"{cls.__name__}.load({os.fspath(path)!r})")
 
 
-def _plain(config: Config) -> dict[str, Any]:
+def plain_fields(config: Config) -> dict[str, Any]:
     """Fields as JSON knows them; a dataclass inside says which one it is."""
     return {field.name: _value(getattr(config, field.name)) for field in dataclasses.fields(config)}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from tinyburn.backend.device import Device
 from tinyburn.base import foreign
@@ -15,7 +16,11 @@ from tinyburn.base.scope import Scope, current_scope, leave, start
 from tinyburn.base.shape import num_elements
 from tinyburn.tensor import Tensor
 
+from .config import Config
 from .param import Param
+
+if TYPE_CHECKING:
+    from tinyburn.record import Layout, ModelRecord
 
 AnyParam: TypeAlias = Param[Any, Any]
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
@@ -229,6 +234,89 @@ class Module:
         return _copied(
             self, lambda param: param.fork(param.val().device).freeze(), lambda tensor: copy.deepcopy(tensor.detach())
         )
+
+    # Files
+
+    torch_names: ClassVar[Mapping[str, str]] = {}
+    """For attributes that PyTorch has under other names, those names."""
+    torch_transposed: ClassVar[tuple[str, ...]] = ()
+    """The matrices that PyTorch keeps the other way round."""
+
+    def torch_name(self, name: str) -> str:
+        """PyTorch's name of a value in this module, whose own parts have been renamed already."""
+        return self.torch_names.get(name, name)
+
+    def into_record(
+        self, layout: Layout | None = None, names: Mapping[str, str] | None = None, config: Config | None = None
+    ) -> ModelRecord:
+        """The values by their paths with what is known about the model: for `save`, and for a training state.
+
+        The arguments are those of `save`.
+        """
+        from .records import written  # most programs save nothing
+
+        return written(self, layout, names, config)
+
+    def load_record(
+        self: M,
+        record: ModelRecord,
+        layout: Layout | None = None,
+        names: Mapping[str, str] | None = None,
+        cast: bool = False,
+    ) -> M:
+        """A module like this one with the values of a record; this one stays as it is. See `load`."""
+        from .records import fitted  # as above
+
+        values = fitted(self, record, layout, names, cast)
+        return _Rebuilding(
+            lambda param: param.replaced(values[id(param)]), lambda tensor: values.get(id(tensor), tensor)
+        ).of(self)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        layout: Layout | None = None,
+        names: Mapping[str, str] | None = None,
+        config: Config | None = None,
+    ) -> None:
+        """Writes the model as one safetensors file, all at once or not at all. The same model is the same bytes.
+
+        Args:
+            path: a file, or an address for fsspec, as in ``"s3://bucket/model.safetensors"``.
+            layout: ``"torch"`` for PyTorch's names and its transposed weights.
+            names: other names for some modules or values: ``{"encoder": "bert.encoder"}``.
+            config: what the model was made from, to be kept in the header.
+
+        Raises RecordError for a name that fits nothing, and OSError if the file cannot be written.
+        """
+        from tinyburn import record  # as above
+
+        record.save(path, self.into_record(layout, names, config))
+
+    def load(
+        self: M,
+        path: str | os.PathLike[str],
+        layout: Layout | None = None,
+        names: Mapping[str, str] | None = None,
+        cast: bool = False,
+    ) -> M:
+        """A module like this one with the values of a file; this one stays as it is.
+
+        The parameters keep their ids, their devices, and whether they are frozen. Of a whole training state it takes
+        the model.
+
+        Args:
+            path: what `save` wrote, or any other safetensors file.
+            layout: ``"torch"`` or ``"tinyburn"``, for a file that tinyburn has not written.
+            names: as in `save`.
+            cast: convert values of another dtype.
+
+        Raises RecordError, with all that is wrong: a damaged or newer file, names that are missing or unused, other
+        shapes, another dtype. Raises OSError if the file cannot be opened.
+        """
+        from tinyburn import record  # as above
+
+        return self.load_record(record.read_model(path), layout, names, cast)
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self, type(self).__name__, "", "", {}))

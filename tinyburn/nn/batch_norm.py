@@ -16,7 +16,7 @@ from tinyburn.module import Config, Initializer, Module, Param
 from tinyburn.tensor import Tensor
 
 from .checks import check_features, check_meets, not_a_share, not_positive, too_small
-from .normalize import by_channel, narrowed, standardized_by, statistics, widened
+from .normalize import NAMES_IN_TORCH, by_channel, narrowed, standardized_by, statistics, widened
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D")
@@ -73,6 +73,7 @@ class BatchNorm(Module, Generic[B]):
 
     running_mean: Tensor[B, D1]
     running_var: Tensor[B, D1]
+    torch_names = NAMES_IN_TORCH
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import reject_dtype
 
 from .checks import check_features, check_meets, not_positive, too_small
-from .normalize import by_channel, standardized
+from .normalize import NAMES_IN_TORCH, by_channel, standardized
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D")
@@ -50,6 +50,8 @@ class GroupNorm(Module, Generic[B]):
     Wu and He 2018, "Group Normalization". Gamma and beta have a number for each channel. PyTorch calls them weight and
     bias.
     """
+
+    torch_names = NAMES_IN_TORCH
 
     def __init__(
         self,
@@ -112,6 +114,8 @@ class InstanceNorm(Module, Generic[B]):
     Ulyanov, Vedaldi and Lempitsky 2016, "Instance Normalization". It is a `GroupNorm` with a group for each channel.
     PyTorch's has no gamma and beta unless it is asked for them, and calls them weight and bias.
     """
+
+    torch_names = NAMES_IN_TORCH
 
     def __init__(
         self, num_channels: int, gamma: Param[B, D1] | None, beta: Param[B, D1] | None, epsilon: float = 1e-5

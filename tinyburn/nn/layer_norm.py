@@ -13,7 +13,7 @@ from tinyburn.module import Config, Initializer, Module, Param
 from tinyburn.tensor import Tensor
 
 from .checks import check_features, check_meets, not_positive, too_small
-from .normalize import narrowed, standardized, widened
+from .normalize import NAMES_IN_TORCH, narrowed, standardized, widened
 
 B = TypeVar("B", bound=Backend, covariant=True)
 D = TypeVar("D")
@@ -47,6 +47,8 @@ class LayerNorm(Module, Generic[B]):
 
     As in Burn, only the last dim is normalised; PyTorch's can take several, and calls gamma weight and beta bias.
     """
+
+    torch_names = NAMES_IN_TORCH
 
     def __init__(self, gamma: Param[B, D1], beta: Param[B, D1] | None = None, epsilon: float = 1e-5) -> None:
         if not isinstance(gamma, Param):
@@ -105,6 +107,8 @@ class RmsNorm(Module, Generic[B]):
     Zhang and Sennrich 2019, "Root Mean Square Layer Normalization". PyTorch's epsilon is by default the smallest step
     of the dtype at 1, and not 1e-5.
     """
+
+    torch_names = NAMES_IN_TORCH
 
     def __init__(self, gamma: Param[B, D1], epsilon: float = 1e-5) -> None:
         if not isinstance(gamma, Param):

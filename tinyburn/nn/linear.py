@@ -48,6 +48,8 @@ class LinearConfig(Config):
 class Linear(Module, Generic[B]):
     """Y = X W + b over the last dim of X; every other dim is free, and may differ from call to call."""
 
+    torch_transposed = ("weight",)
+
     def __init__(self, weight: Param[B, D2], bias: Param[B, D1] | None) -> None:
         if not isinstance(weight, Param):
             reason = "a layer is made by its config, which makes the parameters on a device"

@@ -14,6 +14,10 @@ D = TypeVar("D")
 AnyTensor = Tensor[Any, Any]
 
 
+NAMES_IN_TORCH = {"gamma": "weight", "beta": "bias"}
+"""PyTorch's words for scale and offset."""
+
+
 def widened(x: AnyTensor) -> AnyTensor:
     """Float16 as float32, as a sum has it inside: squares would overflow from 256 on. Any other format as it is."""
     return x._ask("cast", DType.FLOAT32) if x.dtype is DType.FLOAT16 else x

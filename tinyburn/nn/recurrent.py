@@ -109,6 +109,11 @@ class Recurrent(Module, Generic[B]):
         self.layers = layers
         self.dropout = Dropout(dropout)
 
+    def torch_name(self, name: str) -> str:
+        """``weight_ih_l0`` for ``layers.0.0.input.weight``; see `Module.torch_name`."""
+        _, layer, direction, product, kind = name.split(".")
+        return f"{kind}_{'ih' if product == 'input' else 'hh'}_l{layer}{'_reverse' if direction == '1' else ''}"
+
     def _run(self, x: Tensor[B, D3], starts: Sequence[Tensor[Any, D3] | None]) -> list[Tensor[Any, D3]]:
         """The outputs of the last layer, ``(batch, length, directions * d_hidden)``, and each kind of final state."""
         kinds = self._checked(x, starts)

@@ -109,6 +109,8 @@ class Optimizer(ABC, Generic[C]):
     def load_state(self, state: dict[str, Any], model: Module) -> None:
         """Continues from what `state` has returned, perhaps in another process, for a model like that one.
 
+        What ``record.load`` has read from a file is put on the devices of the parameters.
+
         Raises ConfigError, which names everything that is wrong: another optimizer, paths that are missing or unknown,
         names that are missing or unknown, another shape, dtype or device. Then nothing has changed.
         """

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from tinyburn.base.errors import ConfigError
 from tinyburn.module import Module
-from tinyburn.tensor import Tensor
+from tinyburn.tensor import Tensor, TensorData
 
 from .checks import AnyParam
 from .update import State, States
@@ -37,14 +37,27 @@ def read_states(name: str, keeps_for: KeptFor, written: Any, model: Module) -> S
     if reasons:
         hint = "load it for a model with the same paths, into an optimizer of the same config"
         raise ConfigError(asked, reasons, hint=hint)
+    placed = {path: _placed(rows[path], param) for path, param in params.items()}
     for path, param in params.items():
-        reasons += _misfits(path, param, rows[path], keeps_for(path, param))
+        reasons += _misfits(path, param, placed[path], keeps_for(path, param))
     if reasons:
         raise ConfigError(asked, reasons, hint="load it with the config, the shapes and the device of its model")
     return {
-        param.id: State(rows[path]["steps"], _tensors(rows[path]))
+        param.id: State(placed[path]["steps"], _tensors(placed[path]))
         for path, param in params.items()
-        if _is_used(rows[path])
+        if _is_used(placed[path])
+    }
+
+
+def _placed(row: Any, param: AnyParam) -> Any:
+    """The state of a parameter with what comes from a file, and so from the host, on the parameter's device."""
+    if not isinstance(row, dict):
+        return row
+    value: Any = param.val()
+    device = (value.inner() if value.backend.is_autodiff else value).device
+    return {
+        name: Tensor.from_data(item, device, dtype=item.dtype) if isinstance(item, TensorData) else item
+        for name, item in row.items()
     }
 
 
