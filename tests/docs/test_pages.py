@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from tinyburn import autodiff, nn, optim
+from tinyburn import autodiff, data, nn, optim, record, train
 
 PROJECT = Path(__file__).parents[2]
 PAGES = sorted((PROJECT / "docs").glob("*.md"))
@@ -70,7 +70,13 @@ def test_every_link_and_every_named_test_exists(page: Path) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize(("page", "part"), [("nn", nn), ("optim", optim), ("functions", autodiff)])
+PAGES_OF_PARTS = [
+    *[("nn", nn), ("optim", optim), ("functions", autodiff)],
+    *[("learner", data), ("learner", train), ("learner", record)],
+]
+
+
+@pytest.mark.parametrize(("page", "part"), PAGES_OF_PARTS)
 def test_a_page_speaks_of_every_public_name(page: str, part: ModuleType) -> None:
     """Of a layer by the name of its config, if it has one."""
     source = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from tests.support import BASES, UnderTest, params, tracked
 from tests.train.models import Eager, Full, Loader, batches, learner, values
-from tinyburn import Autodiff, ConfigError, Tensor, optim, train
+from tinyburn import Autodiff, ConfigError, Tensor, optim, record, train
 
 METRICS = (train.Accuracy, train.F1, train.LearningRate, train.UpdateRatio)
 
@@ -156,3 +157,17 @@ def test_fewer_batches_than_are_done() -> None:
     other.load_state(state)
     with pytest.raises(ConfigError, match="4 batches of this epoch are done, and train has only 2"):
         other.fit(data[:2])
+
+
+def test_it_goes_on_from_a_file(tmp_path: Path) -> None:
+    """As in another process: all that comes from the file lies on the host."""
+    device = tracked("float32")
+    data, held_back = batches(device, 32, 5), batches(device, 50, 2, start=500)
+    whole = full(device)
+    whole.fit(data, held_back, epochs=3, progress=False)
+    record.save(tmp_path / "training", taken_at(full(device), 7, data, held_back, epochs=3, progress=False))
+    resumed = full(device, seed=9)
+    resumed.load_state(record.load(tmp_path / "training"))
+    resumed.fit(data, held_back, epochs=3 - resumed.epoch, progress=False)
+    assert resumed.history.losses == whole.history.losses
+    assert values(resumed.model) == values(whole.model)

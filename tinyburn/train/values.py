@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from tinyburn.base.errors import ConfigError
 from tinyburn.module import Module, Param
 from tinyburn.module.module import _copied, _Rebuilding
-from tinyburn.tensor import Tensor
+from tinyburn.tensor import Tensor, TensorData
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 M = TypeVar("M", bound=Module)
@@ -27,25 +27,33 @@ def values_of(model: Module) -> dict[str, AnyTensor]:
     return found
 
 
-def with_values(model: M, values: Mapping[str, AnyTensor], asked: str) -> M:
+def with_values(model: M, values: Mapping[str, AnyTensor | TensorData], asked: str) -> M:
     """The same parameters with other values, and other tensors in the places of the rest.
 
-    Raises ConfigError, with everything that does not fit: paths that are missing or unknown, another shape, dtype or
-    device.
+    They can be tensors, or what a file holds. Raises ConfigError, with everything that does not fit: paths that are
+    missing or unknown, another shape, dtype or device.
     """
     own = values_of(model)
-    reasons = [f"{path} has no value" for path in own if path not in values]
-    reasons += [f"there is a value of {path}, and no such place" for path in values if path not in own]
-    for path in own.keys() & values.keys() if not reasons else ():
-        reasons += _misfits(path, values[path], own[path])
+    placed: dict[str, Any] = {path: _placed(value, own.get(path)) for path, value in values.items()}
+    reasons = [f"{path} has no value" for path in own if path not in placed]
+    reasons += [f"there is a value of {path}, and no such place" for path in placed if path not in own]
+    for path in own.keys() & placed.keys() if not reasons else ():
+        reasons += _misfits(path, placed[path], own[path])
     if reasons:
         raise ConfigError(asked, sorted(reasons), hint="load it into a model that was made by the same config")
-    by_part = {id(part): values[path] for path, part in reversed(list(model.named_values())) if path in values}
+    by_part = {id(part): placed[path] for path, part in reversed(list(model.named_values())) if path in placed}
     return _copied(
         model,
         lambda param: param.replaced(_on_its_device(by_part[id(param)], param.val())),
         lambda tensor: _on_its_device(by_part[id(tensor)], tensor),
     )
+
+
+def _placed(value: Any, own: AnyTensor | None) -> Any:
+    """What comes from a file, and so from the host, on the device of the tensor whose place it takes."""
+    if own is None or not isinstance(value, TensorData):
+        return value
+    return Tensor.from_data(value, own.device, dtype=value.dtype)
 
 
 def _on_its_device(value: AnyTensor, place: AnyTensor) -> AnyTensor:
