@@ -287,3 +287,17 @@ def test_nothing_is_left_behind(how: str) -> None:
         assert errors.rstrip().endswith("KeyboardInterrupt")
         assert errors.count("Traceback") == 1
         assert "resource_tracker" not in errors
+
+
+def test_a_function_that_only_the_first_process_has_is_an_error_with_a_hint() -> None:
+    """As one of a notebook's cells is."""
+    program = (
+        "from tinyburn import NdArray, data\n"
+        "def double(item): return 2 * item\n"
+        "for batch in data.DataLoader(data.InMemory([1]).map(double), 1, NdArray.device(), workers=1): pass\n"
+    )
+    command = [sys.executable, "-c", program]
+    answer = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=60)
+    assert answer.returncode == 1
+    assert "worker 0 could not take the data set: AttributeError" in answer.stderr
+    assert "hint: define what the data set uses in a module" in answer.stderr

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyburn import (
     Autodiff, Backend, D1, D2, Device, Distribution, DType, Initializer, Meta, Module, NdArray, Param, RunConfig,
-    Tensor, Traced, activation, autodiff, grid, linalg, nn, optim, train,
+    Tensor, Traced, activation, autodiff, data, grid, linalg, nn, optim, train,
 )
 
 plain = NdArray.device()
@@ -44,6 +44,7 @@ cross_entropy = nn.CrossEntropyLossConfig().init(tracked)
 scores = Tensor.ones((4, 3), tracked)
 classes = Tensor.arange(0, 4, tracked) % 3
 tokens = Tensor.from_data([[0, 3, 1], [2, 2, 4]], tracked, dtype="int64")
+items = data.InMemory([1, 2, 3])
 loss = (x @ w).mean()
 grads = loss.backward(retain_graph=True)
 
@@ -95,6 +96,10 @@ class Right(NamedTuple):
 
 
 WRONG = {
+    "data: a list in place of a data set": Wrong(
+        "data.DataLoader([1, 2], 2, plain)", "call-overload", "reportArgumentType", "ConfigError"
+    ),
+    "data: no number": Wrong("items['first']", "index", "reportArgumentType", "TypeError"),
     "ranks: add": Wrong("matrix + vector", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: subtract": Wrong("vector - cube", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: multiply": Wrong("matrix * cube", "arg-type", "reportOperatorIssue", "ShapeError"),
@@ -733,6 +738,14 @@ RIGHT = {
     ),
     "functions: of any backend and rank": Right(
         "normalized(matrix) + normalized(normalized(matrix))", "Tensor[NdArray, D2, Float]"
+    ),
+    "data: of a list": Right("items", "InMemory[int]"),
+    "data: map": Right("items.map(str)", "Dataset[str]"),
+    "data: split": Right("items.split(2, 1, seed=0)[0]", "Dataset[int]"),
+    "data: loader": Right("data.DataLoader(items, 2, plain)", "DataLoader[Any]"),
+    "data: batcher": Right(
+        "next(iter(data.DataLoader(items, 2, plain, lambda rows, place: Tensor.ones((2, 3), place))))",
+        "Tensor[NdArray, D2, Float]",
     ),
     "functions: of a tracked tensor": Right("normalized(w)", "Tensor[Autodiff[NdArray], D2, Float]"),
 }

@@ -54,7 +54,10 @@ def array_of(column: Any, name: str, asked: str, first: int, fill: Mapping[str, 
         row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         hint = f"state what to take: fill={{{name!r}: 0}}"
         raise DataError(asked, f"column {name!r} has nothing in row {row}", hint=hint)
-    return _array(column, name, asked)
+    try:
+        return _array(column, name, asked)
+    except pyarrow("", asked).ArrowException as error:
+        raise DataError(asked, f"column {name!r} cannot be read: {error}") from None
 
 
 def _array(column: Any, name: str, asked: str) -> Array:
@@ -88,9 +91,9 @@ def _decoded(column: Any, name: str, asked: str) -> Array:
     """Each value of a column that has its different values apart."""
     if hasattr(column, "chunks"):
         column = column.unify_dictionaries().combine_chunks()
-    values = _array(column.dictionary, name, asked)
-    decoded: Array = values[column.indices.to_numpy(zero_copy_only=False)]
-    return decoded
+    different = _array(column.dictionary, name, asked)
+    values: Array = different[column.indices.to_numpy(zero_copy_only=False)]
+    return values
 
 
 def cast(column: Any, name: str, types: Mapping[str, str], asked: str) -> Any:

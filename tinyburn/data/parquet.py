@@ -37,18 +37,25 @@ class Parquet(RowBlocks):
         self.path = os.fspath(path)
         self.asked = f"Parquet({self.path!r})"
         self.types, self.fill = checked_types(self.asked, types), dict(fill or {})
-        with self._opened() as file:
-            names = [file.schema_arrow.field(number).name for number in range(len(file.schema_arrow))]
-            groups = file.metadata.num_row_groups
-            sizes = [file.metadata.row_group(group).num_rows for group in range(groups)]
+        names, sizes = self._described()
         wanted = None if columns is None else [*columns]
         self.columns = chosen(self.asked, names, wanted, {**self.types, **self.fill})
         super().__init__(sizes)
 
+    def _described(self) -> tuple[list[str], list[int]]:
+        """The names of the columns, and how many rows each row group has."""
+        with self._opened() as file:
+            try:
+                names = [file.schema_arrow.field(number).name for number in range(len(file.schema_arrow))]
+            except pyarrow("", self.asked).ArrowException as error:
+                raise self._broken(error) from None
+            groups = range(file.metadata.num_row_groups)
+            return names, [file.metadata.row_group(group).num_rows for group in groups]
+
     def _opened(self) -> Any:
         lib = pyarrow("parquet", self.asked)
         try:
-            return lib.ParquetFile(self.path)
+            return lib.ParquetFile(self.path, page_checksum_verification=True)
         except FileNotFoundError:
             raise
         except (pyarrow("", self.asked).ArrowException, OSError) as error:

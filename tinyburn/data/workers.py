@@ -6,6 +6,11 @@ has its answer waiting in the pipe.
 
 Nothing is left behind: a worker holds one end of its pipe alone, so it ends when the other end is closed, in whatever
 way the loop's process ends. It ignores Ctrl-C, which a terminal sends to every process: the loop answers it.
+
+Why not `grain` (0.2.18, measured on two cores): its workers give the same order, but it writes to the terminal when
+nothing is wrong (50 leaked pieces of shared memory at the end, a warning about JAX in each process) and prints two
+tracebacks of its own after Ctrl-C; an error does not say its item; it has no wheel for Macs with Intel; and it takes
+0.8 s to import in every process, where tinyburn takes 0.3 s.
 """
 
 from __future__ import annotations
