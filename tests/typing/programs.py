@@ -93,6 +93,10 @@ class Right(NamedTuple):
 
 
 WRONG = {
+    "records: a file in place of a record": Wrong(
+        "layer.load_record('x.safetensors')", "arg-type", "reportArgumentType", "RecordError"
+    ),
+    "records: an unknown layout": Wrong("layer.into_record('jax')", "arg-type", "reportArgumentType", "RecordError"),
     "ranks: add": Wrong("matrix + vector", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: subtract": Wrong("vector - cube", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: multiply": Wrong("matrix * cube", "arg-type", "reportOperatorIssue", "ShapeError"),
@@ -684,6 +688,7 @@ RIGHT = {
         "optim.SgdConfig().init().step(0.1, layer, mse(layer(x), layer(x).detach()).backward())",
         "Linear[Autodiff[NdArray]]",
     ),
+    "modules: values of a record": Right("layer.load_record(layer.into_record())", "Linear[Autodiff[NdArray]]"),
     "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
     "modules: an initializer": Right("Initializer.Zeros.init((2,), tracked)", "Param[Autodiff[NdArray], Any]"),
     "modules: a parameter": Right("Param.from_tensor(vector)", "Param[NdArray, D1]"),
