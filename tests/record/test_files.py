@@ -105,6 +105,17 @@ def test_memory_stays_below_twice_the_file(tmp_path: Path) -> None:
         assert peak < 2 * size
 
 
+def test_a_model_takes_the_file_and_itself(tmp_path: Path) -> None:
+    model = nn.LinearConfig(500, 500).init(plain())
+    model.save(tmp_path / "x")
+    tracemalloc.start()
+    read = model.load(tmp_path / "x")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert values(read) == values(model)
+    assert peak < 2.1 * (tmp_path / "x").stat().st_size
+
+
 HUGE = 2**40 - 1
 
 
