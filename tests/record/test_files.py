@@ -105,6 +105,18 @@ def test_memory_stays_below_twice_the_file(tmp_path: Path) -> None:
         assert peak < 2 * size
 
 
+def test_a_model_takes_the_file_and_itself(tmp_path: Path) -> None:
+    model = nn.LinearConfig(500, 500).init(plain())
+    model.save(tmp_path / "x")
+    model.load(tmp_path / "x")  # the first time, modules are loaded too
+    tracemalloc.start()
+    read = model.load(tmp_path / "x")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert values(read) == values(model)
+    assert peak < 2.1 * (tmp_path / "x").stat().st_size
+
+
 HUGE = 2**40 - 1
 
 
@@ -272,6 +284,18 @@ def test_a_disk_that_fails_leaves_the_old_file_and_no_draft(
     assert os.listdir(tmp_path) == ["x"]
 
 
+def test_a_full_disk_is_an_error_of_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy")
+
+    def full(*_: Any) -> None:
+        raise sys.modules["safetensors"].SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors, "save_file", full)
+    with pytest.raises(OSError, match="could not be written: No space left"):
+        record.save(tmp_path / "x", {"a": 2})
+    assert not os.listdir(tmp_path)
+
+
 def test_a_link_stays_a_link_and_permissions_are_those_of_a_new_file(tmp_path: Path) -> None:
     record.save(tmp_path / "x", {"a": 1})
     try:
@@ -338,8 +362,9 @@ def test_the_last_and_the_best_stay(tmp_path: Path) -> None:
 
 
 def test_a_keeper_begins_without_the_drafts_of_a_killed_one(tmp_path: Path) -> None:
-    draft, other = tmp_path / "step-00000001.safetensors.abc.part", tmp_path / "notes.part"
-    for path in (draft, other):
+    folder, other = tmp_path / "step-00000001.safetensors.abc.part", tmp_path / "notes.part"
+    folder.mkdir()
+    for path in (folder / "draft", other):
         path.write_bytes(b"half")
     assert record.Keeper(tmp_path).steps() == []
     assert os.listdir(tmp_path) == [other.name]

@@ -268,6 +268,13 @@ def test_a_pickle_is_never_read(tmp_path: Path) -> None:
     assert "safetensors.torch.save_file" in told
 
 
+def test_what_is_no_record_is_refused() -> None:
+    model = nn.LinearConfig(1, 1).init(plain())
+    for given in ("model.safetensors", {"weight": Tensor.ones((1, 1), plain())}):
+        with pytest.raises(RecordError, match="and not a ModelRecord"):
+            model.load_record(given)  # type: ignore[arg-type]
+
+
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         nn.Relu().load(tmp_path / "nothing")

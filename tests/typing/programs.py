@@ -100,6 +100,10 @@ WRONG = {
         "data.DataLoader([1, 2], 2, plain)", "call-overload", "reportArgumentType", "ConfigError"
     ),
     "data: no number": Wrong("items['first']", "index", "reportArgumentType", "TypeError"),
+    "records: a file in place of a record": Wrong(
+        "layer.load_record('x.safetensors')", "arg-type", "reportArgumentType", "RecordError"
+    ),
+    "records: an unknown layout": Wrong("layer.into_record('jax')", "arg-type", "reportArgumentType", "RecordError"),
     "ranks: add": Wrong("matrix + vector", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: subtract": Wrong("vector - cube", "arg-type", "reportOperatorIssue", "ShapeError"),
     "ranks: multiply": Wrong("matrix * cube", "arg-type", "reportOperatorIssue", "ShapeError"),
@@ -712,6 +716,7 @@ RIGHT = {
         "optim.SgdConfig().init().step(0.1, layer, mse(layer(x), layer(x).detach()).backward())",
         "Linear[Autodiff[NdArray]]",
     ),
+    "modules: values of a record": Right("layer.load_record(layer.into_record())", "Linear[Autodiff[NdArray]]"),
     "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
     "training: a learner's model": Right("learner.model", "Model"),
     "training: a history": Right("learner.fit(data, data, epochs=2)", "History"),

@@ -170,6 +170,8 @@ HABITS: tuple[Habit, ...] = (
     Habit("model.eval()",                      "model.valid()", "another model, on the backend inside autodiff"),
     Habit("model.train()",                     "model", "only the model that valid() returns is for evaluation"),
     Habit("model.zero_grad()",                 "loss.backward()", _RETURNED),
+    Habit("model.state_dict()",                "model.into_record()", "model.save(path) writes it to a file"),
+    Habit("model.load_state_dict(model.into_record())", "model.load_record(model.into_record())"),
     Habit("model.to(device)",                  "model.to_device(device)", _DEVICE),
     Habit("model.cuda()",                      "model.to_device(device)", _DEVICE),
     Habit("model.cpu()",                       "model.to_device(device)", _DEVICE),

@@ -70,6 +70,9 @@ def fitted(model: _Parts, record: ModelRecord, layout: str | None, names: Names 
     Raises RecordError with everything that does not fit.
     """
     asked = f"{type(model).__name__}.load"
+    if not isinstance(record, ModelRecord):
+        reason = f"it was given {type(record).__name__}, and not a ModelRecord"
+        raise RecordError(asked, reason, hint="write model.load(path) for a file, and model.into_record() to make one")
     record = dataclasses.replace(record, layout=_layout_of(asked, record, layout))
     places = places_of(asked, model, record.layout, names)
     found = record.fitted(asked, [place for _, place in places], cast)

@@ -13,6 +13,7 @@ import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, BinaryIO, TypeAlias, TypeGuard
 
 import numpy as np
@@ -108,12 +109,25 @@ def checksum(entry_dtype: str, shape: tuple[int, ...], raw: Values) -> int:
 
 def packed(asked: str, arrays: Mapping[str, Values], metadata: dict[str, str]) -> bytes:
     """The bytes of a file. Raises RecordError if the package safetensors is missing."""
+    made: bytes = _package(asked).save(dict(arrays), metadata)
+    return made
+
+
+def pack_into(asked: str, path: str, arrays: Mapping[str, Values], metadata: dict[str, str]) -> None:
+    """The same straight into a file, without the bytes in memory. Raises OSError if the disk is full."""
+    package = _package(asked)
     try:
-        from safetensors.numpy import save
+        package.save_file(dict(arrays), path, metadata)
+    except import_module("safetensors").SafetensorError as error:  # that is how the package tells what the disk said
+        raise OSError(f"{path} could not be written: {error}") from error
+
+
+def _package(asked: str) -> Any:
+    try:
+        return import_module("safetensors.numpy")
     except ImportError as error:
         reason = "the package safetensors, which writes the file, is not installed"
         raise RecordError(asked, reason, hint="pip install safetensors") from error
-    return save(dict(arrays), metadata)
 
 
 def unpacked(asked: str, file: BinaryIO, size: int) -> Container:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyburn.base.errors import RecordError
 
-from .container import Container, Values, checksum, damaged, packed, unpacked
+from .container import Container, Values, checksum, damaged, pack_into, packed, unpacked
 from .model_record import ModelRecord
 from .places import Path, reading, write
 from .states import StateReader, StateWriter, loaded_model
@@ -22,7 +22,7 @@ def save(path: Path, state: dict[str, Any] | ModelRecord, notes: dict[str, Any] 
     """Writes a state as one safetensors file: the same state is always the same bytes.
 
     The file is written beside, down to the disk, and then renamed: whenever it stops, the old file or the new one is
-    there, whole. It takes the bytes of the state twice in memory.
+    there, whole. It copies the tensors to the host for as long as it runs.
 
     Args:
         path: a file of this machine, or an address for fsspec, as in ``"s3://bucket/model.safetensors"``.
@@ -44,7 +44,12 @@ def save(path: Path, state: dict[str, Any] | ModelRecord, notes: dict[str, Any] 
         text = header_text(tree, checks, remarks)
     except RecursionError as error:
         raise RecordError(asked, "the state stands inside itself, or is nested too deep") from error
-    write(asked, path, packed(asked, writer.arrays, {KEY: text}))
+    write(
+        asked,
+        path,
+        lambda draft: pack_into(asked, draft, writer.arrays, {KEY: text}),
+        lambda: packed(asked, writer.arrays, {KEY: text}),
+    )
 
 
 def load(path: Path) -> Any:

@@ -12,7 +12,7 @@ from tinyburn.base.errors import RecordError
 from .files import save
 from .inspection import inspect
 from .model_record import ModelRecord
-from .places import PART, Path, is_remote
+from .places import PART, Path, is_remote, remove_draft
 
 _NAME = re.compile(r"step-(\d{8,})\.safetensors")
 
@@ -44,7 +44,7 @@ class Keeper:
         os.makedirs(self.folder, exist_ok=True)
         for name in os.listdir(self.folder):
             if name.startswith("step-") and name.endswith(PART):
-                os.remove(os.path.join(self.folder, name))
+                remove_draft(os.path.join(self.folder, name))
         self._scores = {step: self._score_of(step) for step in self.steps()}
 
     def __repr__(self) -> str:

@@ -156,4 +156,4 @@ def _fitted(value: AnyTensor | TensorData, place: Place, is_narrow: bool, cast: 
     if reasons:
         return data, reasons
     with np.errstate(all="ignore"):  # too large for the format is inf there
-        return TensorData.owning(np.array(array, np.dtype(wanted), order="C")), []
+        return TensorData.owning(np.asarray(array, np.dtype(wanted), order="C")), []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, BinaryIO, TypeAlias
 
@@ -13,7 +14,7 @@ from tinyburn.base.errors import RecordError
 Path: TypeAlias = str | os.PathLike[str]
 
 PART = ".part"
-"""How the name of a file ends while it is being written."""
+"""How the name of the folder ends in which a file is being written."""
 
 
 def is_remote(path: Path) -> bool:
@@ -21,35 +22,51 @@ def is_remote(path: Path) -> bool:
     return "://" in os.fspath(path)
 
 
-def write(asked: str, path: Path, data: bytes) -> None:
-    """Puts the bytes there, all at once or not at all. What was there before stays until the new file is whole.
+def write(asked: str, path: Path, to_file: Callable[[str], None], to_bytes: Callable[[], bytes]) -> None:
+    """Puts a file there, all at once or not at all. What was there before stays until the new file is whole.
 
+    ``to_file`` writes it under a name that it is given, ``to_bytes`` makes it for a place that is not on this machine.
     Raises OSError, as `open` does, if it cannot be written; then nothing is left behind.
     """
     if is_remote(path):
         files, name = _remote(asked, path)
         if "file" not in _protocols(files):
-            files.pipe_file(name, data)  # one request: an object store shows the object whole or not at all
+            files.pipe_file(name, to_bytes())  # one request: an object store shows the object whole or not at all
             return
         path = name
-    _write_beside(os.path.realpath(path), data)
+    _write_beside(os.path.realpath(path), to_file)
 
 
-def _write_beside(path: str, data: bytes) -> None:
-    """Written beside, flushed down to the disk, then renamed: a rename within a folder cannot stop half way."""
-    draft = f"{path}.{os.urandom(6).hex()}{PART}"  # two that write the same file do not write the same draft
+def _write_beside(path: str, to_file: Callable[[str], None]) -> None:
+    """Written beside, flushed down to the disk, then renamed: a rename on one disk cannot stop half way.
+
+    Beside is a folder of its own, since the package safetensors has a draft too, which a kill would leave anywhere.
+    """
+    folder = f"{path}.{os.urandom(6).hex()}{PART}"  # two that write the same file do not write the same draft
+    draft = os.path.join(folder, "draft")
+    os.mkdir(folder)
     try:
         with open(draft, "xb") as file:
-            file.write(data)
-            file.flush()
+            mode = os.fstat(file.fileno()).st_mode  # what a new file may be; the package's own is closed to others
+        to_file(draft)
+        os.chmod(draft, mode)
+        with open(draft, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(draft, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.remove(draft)
-        raise
-    if os.name == "posix":  # so that the new name, too, is on the disk
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    finally:
+        remove_draft(folder)
+    _sync_folder(os.path.dirname(path))
+
+
+def remove_draft(path: str) -> None:
+    """Removes what is left of a file that was being written."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _sync_folder(path: str) -> None:
+    """Takes the new name of a file, too, down to the disk. Only POSIX has a way to say so."""
+    if os.name == "posix":
+        folder = os.open(path, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
