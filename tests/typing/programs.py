@@ -67,7 +67,7 @@ class Model(Module):
 
 model = Model(tracked)
 learner = train.Learner(model, optim.SgdConfig().init(), nn.MseLoss(), lr=0.1)
-data = [(x, x.narrow(1, 0, 2))]
+batches = [(x, x.narrow(1, 0, 2))]
 """
 """What every program can use."""
 
@@ -191,10 +191,10 @@ WRONG = {
         "train.Learner(x, optim.SgdConfig().init(), mse, lr=0.1)", "type-var", "reportArgumentType", "ConfigError"
     ),
     "training: epochs as a text": Wrong(
-        "learner.fit(data, epochs='3')", "arg-type", "reportArgumentType", "ConfigError"
+        "learner.fit(batches, epochs='3')", "arg-type", "reportArgumentType", "ConfigError"
     ),
     "training: a step that returns a loss": Wrong(
-        "train.Learner(model, optim.SgdConfig().init(), step=lambda m, b: mse(m(b[0]), b[1]), lr=0.1).fit(data)",
+        "train.Learner(model, optim.SgdConfig().init(), step=lambda m, b: mse(m(b[0]), b[1]), lr=0.1).fit(batches)",
         "arg-type",
         "reportArgumentType",
         "ForeignCall",
@@ -719,9 +719,9 @@ RIGHT = {
     "modules: values of a record": Right("layer.load_record(layer.into_record())", "Linear[Autodiff[NdArray]]"),
     "modules: a parameter inside": Right("Param.from_tensor(w.detach()).inner()", "Param[NdArray, D2]"),
     "training: a learner's model": Right("learner.model", "Model"),
-    "training: a history": Right("learner.fit(data, data, epochs=2)", "History"),
-    "training: the columns of a history": Right("learner.fit(data).columns()", "dict[str, list[Any]]"),
-    "training: a plan": Right("learner.plan(data[0], 10**6).fits", "bool | None"),
+    "training: a history": Right("learner.fit(batches, batches, epochs=2)", "History"),
+    "training: the columns of a history": Right("learner.fit(batches).columns()", "dict[str, list[Any]]"),
+    "training: a plan": Right("learner.plan(batches[0], 10**6).fits", "bool | None"),
     "training: a step of one's own": Right(
         "train.Learner(model, optim.SgdConfig().init(), step=lambda m, b: train.Step(mse(m(b[0]), b[1])), lr=0.1)",
         "Learner[Model]",

@@ -9,8 +9,8 @@ way the loop's process ends. It ignores Ctrl-C, which a terminal sends to every 
 
 Why not `grain` (0.2.18, measured on two cores): its workers give the same order, but it writes to the terminal when
 nothing is wrong (50 leaked pieces of shared memory at the end, a warning about JAX in each process) and prints two
-tracebacks of its own after Ctrl-C; an error does not say its item; it has no wheel for Macs with Intel; and it takes three
-times as long to import in every process as tinyburn.
+tracebacks of its own after Ctrl-C; an error does not say its item; it has no wheel for Macs with Intel; and it takes
+three times as long to import in every process as tinyburn.
 """
 
 from __future__ import annotations
