@@ -49,6 +49,9 @@ class Reader:
         self._epoch = -1
         self._order: Indices = np.arange(0)
 
+    def __repr__(self) -> str:
+        return f"Reader({self.dataset!r})"
+
     def read(self, epoch: int, number: int) -> Any:
         """One batch: stacked, or a list of items. Raises DataError, which names the item."""
         indices = self.indices(epoch, number)

@@ -121,6 +121,9 @@ class Workers:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"Workers({len(self.processes)} processes)"
+
     def batches(self, epoch: int, first: int, count: int) -> Iterator[tuple[Any, float]]:
         """The batches of an epoch from one number to before another, in order, and the seconds that each took.
 

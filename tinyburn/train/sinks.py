@@ -15,6 +15,9 @@ from .history import History
 class Sink:
     """Is told of each step and of each epoch. A subclass does something with it."""
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
     def on_step(self, number: int, loss: float) -> None:
         """After a step; the first is number 1."""
 
