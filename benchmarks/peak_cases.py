@@ -101,28 +101,33 @@ def module_row(job: ModelJob) -> Row:
     return exact_row("peak_bytes", case, measured(ours), EAGER, profiled_peak(theirs), *job.targets)
 
 
-def sgd_rows(job: ModelJob) -> list[Row]:
-    """A training loop of two steps."""
+def trained_peaks(job: ModelJob, config: Any, torchs: Callable[..., torch.optim.Optimizer]) -> tuple[int, int]:
+    """The peaks of a training loop of two steps: tinyburn's, with the optimizer of a config, and PyTorch's."""
 
     def ours(device: Device[Any]) -> Any:
-        model, loss, sgd = Mlp(job.widths, device), nn.MseLoss(), optim.SgdConfig().init()
+        model, loss, optimizer = Mlp(job.widths, device), nn.MseLoss(), config.init()
         x, y = (Tensor.ones((*job.batch, width), device) for width in (job.widths[0], job.widths[-1]))
         for _ in range(STEPS):
             grads = loss(model(x), y).backward()
-            model = sgd.step(0.01, model, grads)
+            model = optimizer.step(0.01, model, grads)
         return model
 
     def theirs() -> None:
         model, loss = torch_mlp(job.widths), torch.nn.MSELoss()
-        sgd = torch.optim.SGD(model.parameters(), lr=0.01)
+        optimizer = torchs(model.parameters(), lr=0.01)
         x, y = (torch.ones(*job.batch, width) for width in (job.widths[0], job.widths[-1]))
         for _ in range(STEPS):
-            sgd.zero_grad(set_to_none=True)
+            optimizer.zero_grad(set_to_none=True)
             loss(model(x), y).backward()
-            sgd.step()
+            optimizer.step()
 
-    case, mine = f"{job.title}, with SGD", measured(ours)
-    rows = [exact_row("peak_bytes", case, mine, EAGER, profiled_peak(theirs), *job.targets)]
+    return measured(ours), profiled_peak(theirs)
+
+
+def sgd_rows(job: ModelJob) -> list[Row]:
+    """Beside eager PyTorch, and beside what XLA compiles of it."""
+    case, (mine, eager) = f"{job.title}, with SGD", trained_peaks(job, optim.SgdConfig(), torch.optim.SGD)
+    rows = [exact_row("peak_bytes", case, mine, EAGER, eager, *job.targets)]
     if len(job.batch) == 1 and (xla := compiled_sgd_bytes(job.batch[0], job.widths)) is not None:
         rows.append(exact_row("peak_bytes", case, mine, XLA_SGD, xla))
     return rows
@@ -130,26 +135,8 @@ def sgd_rows(job: ModelJob) -> list[Row]:
 
 def adam_row(job: ModelJob) -> Row:
     """The same two steps with Adam, whose state is two more models."""
-
-    def ours(device: Device[Any]) -> Any:
-        model, loss, adam = Mlp(job.widths, device), nn.MseLoss(), optim.AdamConfig().init()
-        x, y = (Tensor.ones((*job.batch, width), device) for width in (job.widths[0], job.widths[-1]))
-        for _ in range(STEPS):
-            grads = loss(model(x), y).backward()
-            model = adam.step(0.01, model, grads)
-        return model
-
-    def theirs() -> None:
-        model, loss = torch_mlp(job.widths), torch.nn.MSELoss()
-        adam = torch.optim.Adam(model.parameters(), lr=0.01)
-        x, y = (torch.ones(*job.batch, width) for width in (job.widths[0], job.widths[-1]))
-        for _ in range(STEPS):
-            adam.zero_grad(set_to_none=True)
-            loss(model(x), y).backward()
-            adam.step()
-
-    case = f"{job.title}, with Adam"
-    return exact_row("peak_bytes", case, measured(ours), EAGER, profiled_peak(theirs), *job.targets)
+    mine, eager = trained_peaks(job, optim.AdamConfig(), torch.optim.Adam)
+    return exact_row("peak_bytes", f"{job.title}, with Adam", mine, EAGER, eager, *job.targets)
 
 
 def activation_row(name: str) -> Row:
