@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.golden.operations import CASES, DTYPES, FILE, Values, operands, weights
+from tests.golden.files import Values
+from tests.golden.operations import CASES, DTYPES, FILE, operands, weights
 from tests.support import BASES, AnyTensor, UnderTest, const, ints, params_with_dtype
 from tinyburn import Autodiff, Tensor, activation
 
@@ -112,15 +113,19 @@ def test_equals_pytorch(name: str, base: UnderTest, dtype: str, make: Any) -> No
     device = base.inside(Autodiff).device(dtype)
     names, shapes = CASES[name]
     for shape in shapes:
-        golden = GOLDEN[f"{name} {shape} {dtype}"]
         inputs = [make(values, device) for values in operands(names, shape, dtype)]
-        result = OURS[name](*inputs)
-        assert result.shape == tuple(golden["shape"])
-        assert_near(result, golden["value"], dtype)
-        grads = (result * const(weights(result.shape, dtype), device)).sum().backward()
-        for x, expected in zip(inputs, golden["gradients"], strict=True):
-            gradient = x.grad(grads)
-            assert_near(x.inner().zeros_like() if gradient is None else gradient, expected, dtype)
+        assert_golden(OURS[name], inputs, GOLDEN[f"{name} {shape} {dtype}"], dtype)
+
+
+def assert_golden(function: Callable[..., AnyTensor], inputs: list[AnyTensor], golden: Any, dtype: str) -> None:
+    """The shape, the value, and the gradient of each input are those of the file."""
+    result = function(*inputs)
+    assert result.shape == tuple(golden["shape"])
+    assert_near(result, golden["value"], dtype)
+    grads = (result * const(weights(result.shape, dtype), result.device)).sum().backward()
+    for x, expected in zip(inputs, golden["gradients"], strict=True):
+        gradient = x.grad(grads)
+        assert_near(x.inner().zeros_like() if gradient is None else gradient, expected, dtype)
 
 
 def assert_near(found: AnyTensor, expected: list[float], dtype: str) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.autodiff.test_golden import assert_near, strided, whole
+from tests.autodiff.test_golden import assert_golden, strided, whole
 from tests.golden.functions import CASES, FILE
-from tests.golden.operations import DTYPES, operands, weights
-from tests.support import BASES, AnyTensor, UnderTest, const, params_with_dtype
+from tests.golden.operations import DTYPES, operands
+from tests.support import BASES, AnyTensor, UnderTest, params_with_dtype
 from tinyburn import Autodiff
 
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -67,12 +67,5 @@ def test_equals_pytorch(name: str, base: UnderTest, dtype: str, make: Any) -> No
     device = base.inside(Autodiff).device(dtype)
     names, shapes = CASES[name]
     for shape in shapes:
-        golden = GOLDEN[f"{name} {shape} {dtype}"]
         inputs = [make(values, device) for values in operands(names, shape, dtype)]
-        result = OURS[name](*inputs)
-        assert result.shape == tuple(golden["shape"])
-        assert_near(result, golden["value"], dtype)
-        grads = (result * const(weights(result.shape, dtype), device)).sum().backward()
-        for x, expected in zip(inputs, golden["gradients"], strict=True):
-            gradient = x.grad(grads)
-            assert_near(x.inner().zeros_like() if gradient is None else gradient, expected, dtype)
+        assert_golden(OURS[name], inputs, GOLDEN[f"{name} {shape} {dtype}"], dtype)

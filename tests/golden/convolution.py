@@ -6,16 +6,15 @@ The gradients are those of the sum of the result times weights, so that no two p
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.golden.files import Values, numbers, write
+
 FILE = Path(__file__).with_name("convolution.json")
 DTYPES = ("float32", "float64")
-
-Values = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
@@ -137,20 +136,15 @@ def _made(case: Case, dtype: str) -> dict[str, Any]:
     gradients = [leaf.grad for leaf in (x, *layer.parameters())]
     return {
         "shape": list(result.shape),
-        "value": _numbers(result.detach().numpy()),
-        "gradients": [_numbers(gradient.numpy()) for gradient in gradients],
+        "value": numbers(result.detach().numpy()),
+        "gradients": [numbers(gradient.numpy()) for gradient in gradients],
     }
 
 
-def _numbers(values: Values) -> list[float]:
-    return [float(str(value)) for value in values.ravel()]
-
-
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
+    """Writes the file."""
     made = {f"{case.id} {dtype}": _made(case, dtype) for case in CASES for dtype in case.dtypes}
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in made.items()]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write(FILE, made)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ Operands and weights are those of operations.py.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.golden.operations import DTYPES, FULL, SHAPES, _made, operands
+from tests.golden.files import write
+from tests.golden.operations import DTYPES, FULL, SHAPES, made_by, operands
 
 FILE = Path(__file__).with_name("functions.json")
 LONG = ((2, 3), (3, 9), (1, 1))
@@ -71,14 +71,13 @@ def _theirs() -> dict[str, Callable[..., Any]]:
 
 
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
+    """Writes the file."""
     theirs, made = _theirs(), {}
     for name, (names, shapes) in CASES.items():
         for shape in dict.fromkeys(shapes):
             for dtype in DTYPES:
-                made[f"{name} {shape} {dtype}"] = _made(theirs[name], operands(names, shape, dtype))
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in made.items()]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+                made[f"{name} {shape} {dtype}"] = made_by(theirs[name], operands(names, shape, dtype))
+    write(FILE, made)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ The gradients are those of the sum of the result times `weights`, so that no two
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.golden.files import Values, numbers, write
 from tests.golden.operations import weights
 
 FILE = Path(__file__).with_name("layers.json")
 DTYPE = "float32"
-
-Values = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
@@ -166,20 +164,15 @@ def _made(function: Any, name: str) -> dict[str, Any]:
     gradients = {key: leaf.grad for key, leaf in {"x": x, **leaves}.items() if leaf.grad is not None}
     return {
         "shape": list(result.shape),
-        "value": _numbers(result.detach().numpy()),
-        "gradients": {key: _numbers(gradient.numpy()) for key, gradient in gradients.items()},
+        "value": numbers(result.detach().numpy()),
+        "gradients": {key: numbers(gradient.numpy()) for key, gradient in gradients.items()},
     }
 
 
-def _numbers(values: Values) -> list[float]:
-    return [float(str(value)) for value in values.ravel()]
-
-
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
+    """Writes the file."""
     theirs = pytorchs()
-    lines = [f"{json.dumps(name)}: {json.dumps(_made(theirs[name], name))}" for name in CASES]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write(FILE, {name: _made(theirs[name], name) for name in CASES})
 
 
 if __name__ == "__main__":

@@ -5,16 +5,15 @@ Run by hand, in an environment with PyTorch 2.13, from the project's folder: ``p
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.golden.files import Values, numbers, write
+
 FILE = Path(__file__).with_name("losses.json")
 DTYPE = "float32"
-
-Values = np.ndarray[Any, Any]
 
 
 def _wave(shape: tuple[int, ...], phase: float) -> Values:
@@ -119,17 +118,12 @@ def _made(name: str) -> dict[str, Any]:
     inputs = [torch.tensor(values).requires_grad_() for values in predictions]
     loss = pytorchs(name)(*inputs, torch.tensor(labels))
     loss.backward()
-    return {"value": float(str(loss.detach().numpy())), "gradients": [_numbers(x.grad.numpy()) for x in inputs]}
-
-
-def _numbers(values: Values) -> list[float]:
-    return [float(str(value)) for value in values.ravel()]
+    return {"value": float(str(loss.detach().numpy())), "gradients": [numbers(x.grad.numpy()) for x in inputs]}
 
 
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
-    lines = [f"{json.dumps(name)}: {json.dumps(_made(name))}" for name in CASES]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    """Writes the file."""
+    write(FILE, {name: _made(name) for name in CASES})
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@ The gradients are those of the sum of the result times `weights`, as in operatio
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.golden.operations import DTYPES, Values, _made
+from tests.golden.files import Values, write
+from tests.golden.operations import DTYPES, made_by
 
 FILE = Path(__file__).with_name("movement.json")
 Shapes = tuple[tuple[int, ...], ...]
@@ -151,14 +151,13 @@ def _theirs() -> dict[str, Callable[..., Any]]:
 
 
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
+    """Writes the file."""
     theirs, made = _theirs(), {}
     for name, cases in CASES.items():
         for shapes in cases:
             for dtype in DTYPES:
-                made[f"{name} {shapes} {dtype}"] = _made(theirs[name], operands(shapes, dtype))
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in made.items()]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+                made[f"{name} {shapes} {dtype}"] = made_by(theirs[name], operands(shapes, dtype))
+    write(FILE, made)
 
 
 if __name__ == "__main__":

@@ -6,20 +6,19 @@ The gradients are those of the sum of the result times `weights`, so that no two
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.golden.files import Values, numbers, write
+
 FILE = Path(__file__).with_name("operations.json")
 DTYPES = ("float32", "float64")
 SHAPES = ((2, 3), (1, 3), (2, 1), (0, 3))
 FULL = SHAPES[:3]
 """For what has no value for no elements."""
-
-Values = np.ndarray[Any, Any]
 
 
 def operands(names: str, shape: tuple[int, ...], dtype: str) -> list[Values]:
@@ -127,7 +126,7 @@ def _theirs() -> dict[str, Callable[..., Any]]:
     }
 
 
-def _made(function: Callable[..., Any], values: list[Values]) -> dict[str, Any]:
+def made_by(function: Callable[..., Any], values: list[Values]) -> dict[str, Any]:
     import torch
 
     inputs = [torch.tensor(value, requires_grad=True) for value in values]
@@ -137,24 +136,19 @@ def _made(function: Callable[..., Any], values: list[Values]) -> dict[str, Any]:
     gradients = [x.grad if x.grad is not None else torch.zeros_like(x) for x in inputs]
     return {
         "shape": list(result.shape),
-        "value": _numbers(result.detach().numpy()),
-        "gradients": [_numbers(gradient.numpy()) for gradient in gradients],
+        "value": numbers(result.detach().numpy()),
+        "gradients": [numbers(gradient.numpy()) for gradient in gradients],
     }
 
 
-def _numbers(values: Values) -> list[float]:
-    return [float(str(value)) for value in values.ravel()]
-
-
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
+    """Writes the file."""
     theirs, made = _theirs(), {}
     for name, (names, shapes) in CASES.items():
         for shape in shapes:
             for dtype in DTYPES:
-                made[f"{name} {shape} {dtype}"] = _made(theirs[name], operands(names, shape, dtype))
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in made.items()]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+                made[f"{name} {shape} {dtype}"] = made_by(theirs[name], operands(names, shape, dtype))
+    write(FILE, made)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ paths.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.golden.files import Values, numbers, write
 from tests.golden.operations import weights
 from tinyburn import Config, NdArray, nn
 
@@ -22,8 +22,6 @@ FILE = Path(__file__).with_name("sequences.json")
 DTYPE = "float32"
 LENGTH, MEMORY, WIDTH, HEADS = 4, 3, 6, 2
 STEPS, LEARNING_RATE = 20, 0.1
-
-Values = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
@@ -199,7 +197,7 @@ def _gradients(module: Any, config: Any) -> dict[str, list[float]]:
     found = {}
     for theirs, mine in links_of(config).items():
         parts = np.split(module.get_parameter(theirs).grad.numpy(), len(mine))
-        found |= {path: _numbers(part.T) for path, part in zip(mine, parts, strict=True)}
+        found |= {path: numbers(part.T) for path, part in zip(mine, parts, strict=True)}
     return found
 
 
@@ -212,9 +210,9 @@ def _made(name: str) -> dict[str, Any]:
     results = _called(name, module, leaves)
     total: Any = sum((result * torch.tensor(weights(tuple(result.shape), DTYPE))).sum() for result in results)
     total.backward()
-    gradients = {key: _numbers(leaf.grad.numpy()) for key, leaf in leaves.items()}
+    gradients = {key: numbers(leaf.grad.numpy()) for key, leaf in leaves.items()}
     return {
-        "values": [_numbers(result.detach().numpy()) for result in results],
+        "values": [numbers(result.detach().numpy()) for result in results],
         "gradients": gradients | _gradients(module, config),
     }
 
@@ -239,15 +237,9 @@ def _curve() -> list[float]:
     return losses
 
 
-def _numbers(values: Values) -> list[float]:
-    return [float(str(value)) for value in values.ravel()]
-
-
 def main() -> None:
-    """Writes the file: the same bytes each time, with the same version of PyTorch."""
-    lines = [f"{json.dumps(name)}: {json.dumps(_made(name))}" for name in CASES]
-    lines.append(f'"loss curve": {json.dumps(_curve())}')
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    """Writes the file."""
+    write(FILE, {**{name: _made(name) for name in CASES}, "loss curve": _curve()})
 
 
 if __name__ == "__main__":

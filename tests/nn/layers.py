@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.golden.convolution import Case, Values, parameters
+from tests.golden.convolution import Case, parameters
+from tests.golden.files import Values
 from tests.support import AnyTensor, const
 from tinyburn import Device, Param, nn
 from tinyburn.nn import PaddingConfig1d

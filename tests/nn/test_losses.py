@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.golden.losses import CASES, DTYPE, FILE, WEIGHTS, Values
+from tests.golden.files import Values
+from tests.golden.losses import CASES, DTYPE, FILE, WEIGHTS
 from tests.support import BASES, NDARRAY, AnyTensor, UnderTest, const, gradient_of, ints, leaf, params, plain, tracked
 from tinyburn import (
     Autodiff,

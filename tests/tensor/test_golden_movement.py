@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.golden.movement import CASES, DTYPES, EINSUMS, FILE, Values, operands
+from tests.golden.files import Values
+from tests.golden.movement import CASES, DTYPES, EINSUMS, FILE, operands
 from tests.golden.operations import weights
 from tests.support import BASES, AnyTensor, UnderTest, const, ints, params_with_dtype
 from tinyburn import Autodiff, BalancedCheckpointing, NdArray, Tensor, Traced, linalg
