@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import pytest
 
 from tests.support import BASES, UnderTest, params, tracked
 from tests.train.models import Eager, Full, Loader, batches, learner, values
-from tinyburn import Autodiff, ConfigError, Tensor, optim, record, train
+from tinyburn import Autodiff, ConfigError, RecordError, Tensor, optim, record, train
 
 METRICS = (train.Accuracy, train.F1, train.LearningRate, train.UpdateRatio)
 
 
 def written_and_read(state: Any, device: Any) -> Any:
     """As a file would have it: every tensor by its numbers. Anything but names, numbers, strings and tensors fails."""
+    if isinstance(state, record.ModelRecord):
+        return replace(state, values=written_and_read(dict(state.values), device))
     if isinstance(state, Tensor):
         return Tensor.from_data(np.array(state.to_numpy()), device)
     if isinstance(state, dict):
@@ -126,25 +129,31 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     data = batches(device, 32, 2)
     mine.fit(data, data)
     good = mine.state()
-    model = dict(good["model"])
-    model["first.weigth"] = model.pop("first.weight")
+    values = good["model"].values
+
+    def other_model(**changed: Any) -> Any:
+        return {**good, "model": replace(good["model"], values={**values, **changed})}
+
+    misspelt = {name.replace("first.weight", "first.weigth"): value for name, value in values.items()}
     wrong = {
         "no state of a learner": 5,
         "history is missing": {name: part for name, part in good.items() if name != "history"},
         "'extra' is unknown": changed(good, extra=1),
         "reads 1": changed(good, format=2),
         "position is -1": changed(good, position=-1),
-        "first.weight has no value": changed(good, model=model),
-        "first.weigth, and no such place": changed(good, model=model),
-        "has the shape": changed(good, model=good["model"] | {"first.bias": good["model"]["first.weight"]}),
-        "is list, and should be a Tensor": changed(good, model=good["model"] | {"first.bias": [0.0]}),
+        "model is dict, and should be a ModelRecord": changed(good, model={}),
+        "best_model is int": changed(good, best_model=3),
+        r"first.weight \[64, 16\] is missing; the nearest name is first.weigth": changed(
+            good, model=replace(good["model"], values=misspelt)
+        ),
+        "first.bias has the shape": other_model(**{"first.bias": values["first.weight"]}),
         "no sums of the metric 'F1'": changed(good, metrics={"loss": {}}),
         "it is the state of Sgd": changed(good, optimizer=good["optimizer"] | {"optimizer": "Sgd"}),
         "steps is -1": changed(good, scheduler=good["scheduler"] | {"steps": -1}),
     }
     before = repr(written_and_read(mine.state(), device.inner))
     for message, state in wrong.items():
-        with pytest.raises(ConfigError, match=message):
+        with pytest.raises((ConfigError, RecordError), match=message):
             mine.load_state(state)
     assert repr(written_and_read(mine.state(), device.inner)) == before
 
@@ -171,3 +180,13 @@ def test_it_goes_on_from_a_file(tmp_path: Path) -> None:
     resumed.fit(data, held_back, epochs=3 - resumed.epoch, progress=False)
     assert resumed.history.losses == whole.history.losses
     assert values(resumed.model) == values(whole.model)
+
+
+def test_a_model_is_taken_out_of_the_file_of_a_training(tmp_path: Path) -> None:
+    device = tracked()
+    mine = full(device)
+    data = batches(device, 32, 2)
+    mine.fit(data, data, progress=False)
+    record.save(tmp_path / "training", mine.state())
+    assert values(Full(device).load(tmp_path / "training")) == values(mine.model)
+    assert "Full" in str(record.inspect(tmp_path / "training"))

@@ -153,6 +153,11 @@ class Module:
         made = {id(param): other for param, other in changed.items()}
         return _Rebuilding(lambda param: param, made=made).of(self)
 
+    def with_tensors(self: M, changed: Mapping[str, AnyTensor]) -> M:
+        """A module like this one, with other tensors at some of the paths that `named_tensors` gives."""
+        made = {id(tensor): changed[path] for path, tensor in self.named_tensors() if path in changed}
+        return _Rebuilding(lambda param: param, made=made).of(self)
+
     # What is made of it
 
     def visit(self, visitor: Visitor) -> None:

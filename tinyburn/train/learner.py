@@ -31,7 +31,6 @@ from .seed import seed_everything
 from .sinks import Sink
 from .step import Outcome, Step, StepFunction, Supervised, run_step, samples_in
 from .stopping import EarlyStoppingConfig
-from .values import with_tensors
 
 M = TypeVar("M", bound=Module)
 Batches: TypeAlias = Iterable[Any]
@@ -264,7 +263,7 @@ class Learner(Generic[M]):
     def _untouched(self) -> M:
         """The model as it was before the step. A forward pass may have changed it, as that of a batch norm does."""
         tensors = self._notes.tensors
-        return self.model if tensors is None else with_tensors(self.model, tensors)
+        return self.model if tensors is None else self.model.with_tensors(tensors)
 
     def _next_rate(self) -> float:
         self._notes.rate = self.scheduler.step()
@@ -346,7 +345,8 @@ class Learner(Generic[M]):
     def load_state(self, state: dict[str, Any]) -> None:
         """Goes on from what `state` has returned, perhaps in another process, in a learner that was made alike.
 
-        Raises ConfigError, with everything that does not fit; then nothing has changed.
+        Raises ConfigError, with everything that does not fit, and RecordError for another model; then nothing has
+        changed.
         """
         loader_state = read_state(self, state)
         self._place = Place(state["position"], loader_state)

@@ -11,9 +11,9 @@ from typing import Any
 from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import is_count
 from tinyburn.optim import LrScheduler
+from tinyburn.record import ModelRecord
 
 from .history import History
-from .values import values_of, with_values
 
 FORMAT = 1
 """The version of the form below."""
@@ -40,8 +40,8 @@ def written_state(learner: Any, loader: Any) -> dict[str, Any]:
     best = learner.best_model
     return {
         "format": FORMAT,
-        "model": values_of(learner.model),
-        "best_model": None if best is None else values_of(best),
+        "model": learner.model.into_record(),
+        "best_model": None if best is None else best.into_record(),
         "optimizer": learner.optimizer.state(learner.model),
         "scheduler": learner.scheduler.state(),
         "random": None if random is None else {"seed": random.seed, "draws": random.draws},
@@ -54,11 +54,13 @@ def written_state(learner: Any, loader: Any) -> dict[str, Any]:
 
 
 def read_state(learner: Any, state: Any) -> Any:
-    """Puts a state into a learner, and returns that of its loader. Raises ConfigError; then nothing has changed."""
+    """Puts a state into a learner, and returns that of its loader.
+
+    Raises ConfigError, and RecordError for another model; then nothing has changed.
+    """
     _check(learner, state)
-    model = with_values(learner.model, state["model"], _ASKED)
-    best = state["best_model"]
-    best = None if best is None else with_values(learner.model, best, _ASKED)
+    model, best = learner.model.load_record(state["model"]), state["best_model"]
+    best = None if best is None else learner.model.load_record(best)
     LrScheduler(learner.scheduler.config).load_state(state["scheduler"])  # so that the error comes before a change
     history = History()
     history.load_state(state["history"])
@@ -86,7 +88,11 @@ def _check(learner: Any, state: Any) -> None:
     for name in ("epoch", "position"):
         if not is_count(state[name]):
             reasons.append(f"{name} is {state[name]!r}, and must be a whole number of 0 or more")
-    for name, kinds in (("model", "values"), ("optimizer", "a state"), ("metrics", "sums"), ("history", "numbers")):
+    models = ["model"] if state["best_model"] is None else ["model", "best_model"]
+    for name in models:
+        if not isinstance(state[name], ModelRecord):
+            reasons.append(f"{name} is {type(state[name]).__name__}, and should be a ModelRecord")
+    for name, kinds in (("optimizer", "a state"), ("metrics", "sums"), ("history", "numbers")):
         if not isinstance(state[name], dict):
             reasons.append(f"{name} is {type(state[name]).__name__}, and should be a dict of {kinds}")
     reasons += _metric_reasons(learner, state["metrics"]) if isinstance(state["metrics"], dict) else []
