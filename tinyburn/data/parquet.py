@@ -37,6 +37,7 @@ class Parquet(RowBlocks):
         self.path = os.fspath(path)
         self.asked = f"Parquet({self.path!r})"
         self.types, self.fill = checked_types(self.asked, types), dict(fill or {})
+        self._texts: list[str] = []
         names, sizes = self._described()
         wanted = None if columns is None else [*columns]
         self.columns = chosen(self.asked, names, wanted, {**self.types, **self.fill})
@@ -46,16 +47,20 @@ class Parquet(RowBlocks):
         """The names of the columns, and how many rows each row group has."""
         with self._opened() as file:
             try:
-                names = [file.schema_arrow.field(number).name for number in range(len(file.schema_arrow))]
+                fields = [file.schema_arrow.field(number) for number in range(len(file.schema_arrow))]
             except pyarrow("", self.asked).ArrowException as error:
                 raise self._broken(error) from None
+            names = [field.name for field in fields]
+            stated = {*self.types, *self.fill}
+            self._texts = [field.name for field in fields if field.type == "string" and field.name not in stated]
             groups = range(file.metadata.num_row_groups)
             return names, [file.metadata.row_group(group).num_rows for group in groups]
 
     def _opened(self) -> Any:
         lib = pyarrow("parquet", self.asked)
         try:
-            return lib.ParquetFile(self.path, page_checksum_verification=True)
+            # Text mostly stands in the file as numbers of its different values; it is read so, and made once each.
+            return lib.ParquetFile(self.path, page_checksum_verification=True, read_dictionary=self._texts)
         except FileNotFoundError:
             raise
         except (pyarrow("", self.asked).ArrowException, OSError) as error:

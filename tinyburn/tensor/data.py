@@ -91,18 +91,22 @@ def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
     Raises as `TensorData.from_values` does.
     """
     target = None if dtype is None else np.dtype(to_dtype(dtype))
-    array = np.atleast_1d(_plain_array(values.values if isinstance(values, TensorData) else values))
+    array = _plain_array(values.values if isinstance(values, TensorData) else values)
     if array.ndim > MAX_RANK:
         raise ShapeError("from_data", f"the rank {array.ndim} is over {MAX_RANK}")
-    if target is not None and target.kind != "f":
+    array = array if array.ndim else array.reshape(1)
+    target = target or array.dtype.newbyteorder("=")
+    if array.dtype == target:
+        return array
+    if target.kind != "f":
         return _unchanged(array, target)
     with np.errstate(all="ignore"):  # a number too large for a float format is inf there
-        return array.astype(target or array.dtype.newbyteorder("="), copy=False)
+        return array.astype(target)
 
 
 def has_dtype(values: object) -> bool:
     """Whether values have a format of their own: they speak one of the protocols by which arrays are exchanged."""
-    return any(hasattr(values, name) for name in _PROTOCOLS) or _is_buffer(values)
+    return isinstance(values, np.ndarray) or any(hasattr(values, name) for name in _PROTOCOLS) or _is_buffer(values)
 
 
 def float_array(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
@@ -153,10 +157,10 @@ def _plain_array(values: Any) -> np.ndarray[Any, Any]:
         array = np.from_dlpack(values) if _speaks_dlpack_alone(values) else np.asarray(values)
     except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
         raise _unreadable(values, error) from error
-    if np.ma.is_masked(values):
+    if hasattr(values, "mask") and np.ma.is_masked(values):
         reason = "some values are masked, and a tensor has no mask of its own"
         raise DTypeMismatch("from_data", reason, hint="say what stands there, as in values.filled(0)")
-    if array.dtype.name not in DType.__members__.values():
+    if array.dtype.newbyteorder("=") not in DTYPES:
         reason = f"the values have dtype {array.dtype.name}, which is not a tensor's"
         hint = f"convert them to one of {', '.join(DType)}"
         raise DTypeMismatch("from_data", reason, hint=hint)
@@ -165,8 +169,9 @@ def _plain_array(values: Any) -> np.ndarray[Any, Any]:
 
 def _speaks_dlpack_alone(values: object) -> bool:
     """NumPy's `asarray` knows every other protocol."""
-    others = any(hasattr(values, name) for name in _PROTOCOLS if name != "__dlpack__")
-    return hasattr(values, "__dlpack__") and not others and not _is_buffer(values)
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return False
+    return not any(hasattr(values, name) for name in _PROTOCOLS if name != "__dlpack__") and not _is_buffer(values)
 
 
 def _unreadable(values: object, error: Exception) -> TinyburnError:
