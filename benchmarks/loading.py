@@ -2,11 +2,13 @@
 
 The items and what is made of them are the same. Loops without workers are timed by the processor time of this process,
 those with two workers by the clock on the wall, with processes that are there already, as from the second epoch on.
-A file is read in a process of its own, which says how much more memory it had at most than after its imports.
+A file is read in a process of its own, which says how much more memory it had at most than after its imports. There
+both have Arrow's threads, as in every program; OMP_NUM_THREADS, which `run` sets, would leave Arrow one.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -143,7 +145,8 @@ def write_files(folder: Path) -> Iterator[tuple[str, str, Path]]:
 def read(kind: str, path: Path) -> tuple[float, int]:
     """The seconds to read all rows of a file, and the most bytes that it needed beside the imports."""
     command = [sys.executable, "-c", PROGRAM, kind, str(path)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    surroundings = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=surroundings).stdout.split()
     if int(answer[0]) != ROWS:
         raise RuntimeError(f"{kind} has read {answer[0]} rows of {ROWS}")
     return float(answer[1]), int(answer[2])

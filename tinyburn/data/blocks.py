@@ -73,12 +73,9 @@ class RowBlocks(Blocks[Row]):
     def stacked(self, indices: Indices) -> dict[str, Array]:
         """See `Dataset`."""
         blocks = self.block_of(indices)
-        if not len(indices) or (blocks == blocks[0]).all():
-            block = int(blocks[0])
-            places = indices - self.start_of(block)
-            first, last = int(places[0]), int(places[-1])
-            in_a_row = last - first == len(places) - 1 and bool((np.diff(places) == 1).all())
-            cut: Any = slice(first, last + 1) if in_a_row else places
+        block = int(blocks[0])
+        if (blocks == block).all():
+            cut = _cut(indices - self.start_of(block))
             return {name: column[cut] for name, column in self.held(block).items()}
         return self._gathered(indices, blocks)
 
@@ -92,6 +89,13 @@ class RowBlocks(Blocks[Row]):
                     made[name] = np.empty((len(indices), *column.shape[1:]), column.dtype)
                 made[name][here] = column[indices[here] - self.start_of(block)]
         return made
+
+
+def _cut(places: Indices) -> Any:
+    """Places as an index: as a slice, which copies nothing, where they are in a row."""
+    first, last = int(places[0]), int(places[-1])
+    in_a_row = last - first == len(places) - 1 and bool((places[1:] > places[:-1]).all())
+    return slice(first, last + 1) if in_a_row else places
 
 
 def chosen(asked: str, names: list[str], columns: list[str] | None, others: Mapping[str, object]) -> list[str]:

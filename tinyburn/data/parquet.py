@@ -48,9 +48,9 @@ class Parquet(RowBlocks):
         with self._opened() as file:
             try:
                 fields = [file.schema_arrow.field(number) for number in range(len(file.schema_arrow))]
-            except pyarrow("", self.asked).ArrowException as error:
+                names = [field.name for field in fields]
+            except self._errors() as error:
                 raise self._broken(error) from None
-            names = [field.name for field in fields]
             stated = {*self.types, *self.fill}
             self._texts = [field.name for field in fields if field.type == "string" and field.name not in stated]
             groups = range(file.metadata.num_row_groups)
@@ -63,8 +63,12 @@ class Parquet(RowBlocks):
             return lib.ParquetFile(self.path, page_checksum_verification=True, read_dictionary=self._texts)
         except FileNotFoundError:
             raise
-        except (pyarrow("", self.asked).ArrowException, OSError) as error:
+        except self._errors() as error:
             raise self._broken(error) from None
+
+    def _errors(self) -> tuple[type[Exception], ...]:
+        """What Arrow raises for a file that is not as it was written; ValueError is for names that are not UTF-8."""
+        return (pyarrow("", self.asked).ArrowException, OSError, ValueError)
 
     def _broken(self, error: Exception) -> DataError:
         hint = "the file is no Parquet file, or it was cut off or changed"
@@ -76,7 +80,7 @@ class Parquet(RowBlocks):
         try:
             with self._opened() as file:
                 read = file.read_row_group(block, columns=self.columns)
-        except (pyarrow("", self.asked).ArrowException, OSError) as error:
+        except self._errors() as error:
             raise self._broken(error) from None
         if len(read) != size:
             raise self._broken(ValueError(f"row group {block} has {len(read)} rows, and {size} were promised"))
