@@ -24,6 +24,9 @@ class Model(nn.Module):  # type: ignore[misc]
         self.conv = nn.Conv2d(1, 2, 3)
         self.norm = nn.BatchNorm2d(2)
         self.linear = nn.Linear(8, 8)
+        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True}
+        self.encoder = nn.TransformerEncoderLayer(4, 2, 8, **options)
+        self.decoder = nn.TransformerDecoderLayer(4, 2, 8, **options)
         self.lstm = nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)
         self.layer_norm = nn.LayerNorm(6)
         self.table = nn.Embedding(5, 6)
@@ -31,7 +34,7 @@ class Model(nn.Module):  # type: ignore[misc]
     def forward(self, image: Any, tokens: Any) -> Any:
         """(2, 1, 4, 4) and (2, 2) to (2, 2, 6)."""
         hidden = self.linear(self.norm(self.conv(image)).reshape(2, 8)).reshape(2, 2, 4)
-        outputs, _ = self.lstm(hidden)
+        outputs, _ = self.lstm(self.decoder(self.encoder(hidden), hidden))
         return self.layer_norm(outputs) + self.table(tokens)
 
 

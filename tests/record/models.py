@@ -57,11 +57,24 @@ class Torchs(Module):
         self.conv = nn.Conv2dConfig((1, 2), (3, 3)).init(device)
         self.norm = nn.BatchNormConfig(2).init(device)
         self.linear = nn.LinearConfig(8, 8).init(device)
+        self.encoder = nn.TransformerEncoderConfig(4, 8, 2, 1, dropout=0.0).init_layer(device)
+        self.decoder = nn.TransformerDecoderConfig(4, 8, 2, 1, dropout=0.0).init_layer(device)
         self.lstm = nn.LstmConfig(4, 3, num_layers=2, bidirectional=True).init(device)
         self.layer_norm = nn.LayerNormConfig(6).init(device)
         self.table = nn.EmbeddingConfig(5, 6).init(device)
 
     def forward(self, image: AnyTensor, tokens: AnyTensor) -> AnyTensor:
         hidden = self.linear(self.norm(self.conv(image)).reshape((2, 8))).reshape((2, 2, 4))
-        outputs, _ = self.lstm(hidden)
+        outputs, _ = self.lstm(self.decoder(self.encoder(hidden), hidden))
         return self.layer_norm(outputs) + self.table(tokens)
+
+
+class Candles(Module):
+    """A layer of each kind that the crate candle-nn keeps in a file."""
+
+    def __init__(self, device: Device[Any]) -> None:
+        self.linear = nn.LinearConfig(2, 3, bias=False).init(device)
+        self.lstm = nn.LstmConfig(3, 2).init(device)
+        self.norm = nn.BatchNormConfig(2).init(device)
+        self.table = nn.EmbeddingConfig(5, 3).init(device)
+        self.conv = nn.Conv2dConfig((2, 4), (3, 3)).init(device)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.record.models import FAMILIES, GOLDEN, Block, Torchs, values
+from tests.record.models import FAMILIES, GOLDEN, Block, Candles, Torchs, values
 from tests.support import NDARRAY, WGPU, UnderTest, params, plain, tracked
 from tinyburn import Autodiff, ConfigError, Distribution, Module, NdArray, Param, RecordError, Tensor, nn, record
 
@@ -226,6 +226,64 @@ def test_what_is_written_for_pytorch_is_the_file_of_pytorch(tmp_path: Path) -> N
     assert mine.keys() == theirs.keys()
     assert all((mine[name] == theirs[name]).all() and mine[name].shape == theirs[name].shape for name in mine)
     assert values(Torchs(plain("float32")).load(tmp_path / "model")) == values(model)
+
+
+def test_attention_is_one_matrix_in_pytorchs_layout() -> None:
+    model = Torchs(plain("float32")).load(GOLDEN / "records.safetensors", layout="torch")
+    joined = model.into_record(layout="torch").values["encoder.self_attn.in_proj_weight"].values
+    parts = [part.weight.val().to_numpy().T for part in (model.encoder.mha.query, model.encoder.mha.key)]
+    assert joined.shape == (12, 4)
+    assert (joined[:8] == np.concatenate(parts)).all()
+
+
+def test_a_part_of_a_joined_matrix_can_be_mapped_with_the_others_alone(tmp_path: Path) -> None:
+    """As in models of PyTorch's users that have three matrices."""
+    numpy = pytest.importorskip("safetensors.numpy")
+    model = nn.MultiHeadAttentionConfig(4, 2).init(plain())
+    apart = {part: f"attn.{part[0]}_proj" for part in ("query", "key", "value")}
+    model.save(tmp_path / "apart", layout="torch", names={**apart, "": "attn"})
+    names = {
+        f"attn.{part}.{kind}" for part in ("q_proj", "k_proj", "v_proj", "out_proj") for kind in ("weight", "bias")
+    }
+    assert set(numpy.load_file(tmp_path / "apart")) == names
+    twin = nn.MultiHeadAttentionConfig(4, 2).init(plain()).load(tmp_path / "apart", names={**apart, "": "attn"})
+    assert values(twin) == values(model)
+    model.save(tmp_path / "joined", layout="torch", names={"": "attn"})
+    assert "attn.in_proj_bias" in numpy.load_file(tmp_path / "joined")
+    with pytest.raises(RecordError, match="names has names for some of the values that in_proj_weight holds"):
+        model.save(tmp_path / "torn", names={"query": "q_proj"}, layout="torch")
+
+
+def test_a_joined_matrix_that_does_not_fit_is_told_once(tmp_path: Path) -> None:
+    nn.MultiHeadAttentionConfig(4, 2).init(plain()).save(tmp_path / "small", layout="torch")
+    told = refused(nn.MultiHeadAttentionConfig(6, 2).init(plain()), tmp_path / "small")
+    wanted = "in_proj_weight has the shape [12, 4] in the file, and [6, 6] in the model, as a part of [18, 6] there"
+    assert told.count(wanted) == 1
+    assert "out_proj.weight has the shape [4, 4] in the file, and [6, 6] in the model" in told
+    nn.LinearConfig(3, 2).init(plain()).save(tmp_path / "linear", layout="torch")
+    told = refused(nn.LinearConfig(5, 2).init(plain()), tmp_path / "linear")
+    assert "weight has the shape [2, 3] in the file, and [5, 2] in the model, which is [2, 5] there" in told
+
+
+def test_a_file_of_candle_is_one_of_pytorchs_layout(tmp_path: Path) -> None:
+    """The names and shapes that candle-nn asks a file for, and the numbers of the example in its page on Linear."""
+    package = pytest.importorskip("safetensors.numpy")
+    shapes: dict[str, tuple[int, ...]] = {
+        **{"lstm.weight_ih_l0": (8, 3), "lstm.weight_hh_l0": (8, 2), "lstm.bias_ih_l0": (8,), "lstm.bias_hh_l0": (8,)},
+        **{f"norm.{name}": (2,) for name in ("running_mean", "running_var", "weight", "bias")},
+        **{"table.weight": (5, 3), "conv.weight": (4, 2, 3, 3), "conv.bias": (4,)},
+    }
+    arrays = {name: np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for name, shape in shapes.items()}
+    arrays["linear.weight"] = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    package.save_file(arrays, tmp_path / "candle")
+    read = Candles(plain("float32")).load(tmp_path / "candle", layout="torch")
+    x = Tensor.from_data([[10.0, 100.0]], plain("float32"))
+    assert read.linear(x).to_numpy().tolist() == [[210.0, 430.0, 650.0]]
+    read.save(tmp_path / "ours", layout="torch")
+    ours = package.load_file(tmp_path / "ours")
+    assert {name: array.tolist() for name, array in ours.items()} == {
+        name: array.tolist() for name, array in arrays.items()
+    }
 
 
 def test_a_layout_is_never_guessed(tmp_path: Path) -> None:

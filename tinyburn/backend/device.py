@@ -149,12 +149,17 @@ class RandomState(NamedTuple):
         return self.draws & WORD
 
 
+def fresh_seed() -> int:
+    """A seed for a device that has been given none: 64 bits from the operating system."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
 class SeededDevice(Device[B]):
     """A device with random numbers. Each object has its own, which begin where no other's do until it is seeded."""
 
     def __init__(self, backend: type[B], name: str, float_dtype: DType, int_dtype: DType) -> None:
         super().__init__(backend, name, float_dtype, int_dtype)
-        self._state = RandomState(int.from_bytes(os.urandom(8), "little"))
+        self._state = RandomState(fresh_seed())
 
     def seed(self, seed: int) -> None:
         self._state = RandomState(check_count("seed", seed))

@@ -243,13 +243,18 @@ class Module:
     # Files
 
     torch_names: ClassVar[Mapping[str, str]] = {}
-    """For attributes that PyTorch has under other names, those names."""
+    """For values and parts that PyTorch has under other names, those names."""
     torch_transposed: ClassVar[tuple[str, ...]] = ()
     """The matrices that PyTorch keeps the other way round."""
+    torch_joined: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """For values that PyTorch keeps as one, one below the other, its name and ours."""
 
     def torch_name(self, name: str) -> str:
         """PyTorch's name of a value in this module, whose own parts have been renamed already."""
-        return self.torch_names.get(name, name)
+        for ours, theirs in self.torch_names.items():
+            if name == ours or name.startswith(f"{ours}."):
+                return theirs + name.removeprefix(ours)
+        return name
 
     def into_record(
         self, layout: Layout | None = None, names: Mapping[str, str] | None = None, config: Config | None = None

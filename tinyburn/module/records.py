@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
+import numpy as np
+
 from tinyburn.base.errors import RecordError
 from tinyburn.record.model_record import LAYOUTS, ModelRecord, Place, host
 from tinyburn.tensor import Tensor, TensorData
@@ -27,6 +29,7 @@ class _Parts(Protocol):
 
     torch_names: ClassVar[Mapping[str, str]]
     torch_transposed: ClassVar[tuple[str, ...]]
+    torch_joined: ClassVar[Mapping[str, tuple[str, ...]]]
 
     def torch_name(self, name: str) -> str:
         """See `Module.torch_name`."""
@@ -46,22 +49,31 @@ def written(model: _Parts, layout: str | None, names: Names | None, config: Conf
     asked = "into_record"
     layout = layout or "tinyburn"
     places = places_of(asked, model, layout, names)
-    values: dict[str, AnyTensor | TensorData] = {}
+    by_name: dict[str, list[tuple[AnyTensor, Place]]] = {}
     for part, place in places:
-        if place.path in values:
+        same = by_name.setdefault(place.path, [])
+        if same and place.rows is None:
             raise RecordError(asked, f"two values have the name {place.path}", hint="map one of them to another name")
-        tensor = _tensor(part)
-        values[place.path] = TensorData.owning(host(tensor).values.T.copy()) if place.transposed else tensor
+        same.append((_tensor(part), place))
     return ModelRecord(
         type(model).__name__,
-        values,
+        {name: _stored(same) for name, same in by_name.items()},
         structure=_structure(model, ""),
         config=None if config is None else {"config": type(config).__name__, **plain_fields(config)},
         device=", ".join(sorted({str(_tensor(part).device) for part, _ in places})),
-        frozen=[place.path for part, place in places if isinstance(part, Param) and part.is_frozen],
+        frozen=[*dict.fromkeys(place.path for part, place in places if isinstance(part, Param) and part.is_frozen)],
         shared={other: place.path for _, place in places for other in place.others},
         layout=layout,
     )
+
+
+def _stored(same: list[tuple[AnyTensor, Place]]) -> AnyTensor | TensorData:
+    """The values under one name as a record has them: transposed there, or several, one below the other."""
+    tensor, place = same[0]
+    if not place.transposed and place.rows is None:
+        return tensor
+    arrays = [host(tensor).values.T if place.transposed else host(tensor).values for tensor, place in same]
+    return TensorData.owning(np.ascontiguousarray(np.concatenate(arrays)))
 
 
 def fitted(model: _Parts, record: ModelRecord, layout: str | None, names: Names | None, cast: bool) -> dict[int, Any]:
@@ -103,13 +115,33 @@ def _tensor(part: AnyParam | AnyTensor) -> AnyTensor:
 
 
 @dataclass(frozen=True)
+class _Joined:
+    """The tensor that a layout has for several values, one below the other, and where one of them is in it.
+
+    Attributes:
+        around: the path of the module that says so, with a dot at its end; empty for the model itself.
+    """
+
+    name: str
+    around: str
+    rows: slice
+    height: int
+
+
+@dataclass(frozen=True)
 class _Value:
-    """A parameter or constant at one of its places: the path here, and the name in a layout."""
+    """A parameter or constant at one of its places: the path here, and the name in a layout, by itself and joined."""
 
     path: str
     name: str
     part: AnyParam | AnyTensor
     transposed: bool = False
+    joined: _Joined | None = None
+
+    @property
+    def rows(self) -> int:
+        """The size of the first dim in the layout."""
+        return _tensor(self.part).shape[-1 if self.transposed else 0]
 
 
 def places_of(
@@ -122,28 +154,54 @@ def places_of(
         _in_torch(model) if layout == "torch" else [_Value(path, path, part) for path, part in model.named_values()]
     )
     _check_names(asked, names or {}, values)
-    first: dict[int, tuple[_Value, list[str]]] = {}
+    first: dict[int, tuple[_Value, list[tuple[str, _Joined | None]]]] = {}
     for value in values:
         first.setdefault(id(value.part), (value, []))[1].append(_mapped(value, names or {}))
-    return [(value.part, _place(value, found)) for value, found in first.values()]
+    places = [(value.part, _place(value, found)) for value, found in first.values()]
+    _check_joined(asked, [place for _, place in places])
+    return places
 
 
-def _place(value: _Value, names: list[str]) -> Place:
-    tensor = _tensor(value.part)
-    return Place(names[0], tensor.shape, str(tensor.dtype), tuple(names[1:]), value.transposed)
+def _place(value: _Value, found: list[tuple[str, _Joined | None]]) -> Place:
+    tensor, (name, joined) = _tensor(value.part), found[0]
+    others = tuple(other for other, _ in found[1:])
+    made = Place(name, tensor.shape, str(tensor.dtype), others, value.transposed)
+    return made if joined is None else dataclasses.replace(made, rows=joined.rows, height=joined.height)
 
 
-def _mapped(value: _Value, names: Names) -> str:
-    """The name that the map has for the path itself, or for the closest module around it; ``""`` is the whole model."""
+def _mapped(value: _Value, names: Names) -> tuple[str, _Joined | None]:
+    """The name that the map has for the path itself, or for the closest module around it; ``""`` is the whole model.
+
+    A name for the value, or for a module inside the one that joins it with others, takes it out of their tensor.
+    """
     if value.path in names:
-        return names[value.path]
+        return names[value.path], None
     head = value.path
     while head:
         head = head.rpartition(".")[0]
         if head in names:
-            tail = value.name.removeprefix(f"{head}.") if head else value.name
-            return f"{names[head]}.{tail}".lstrip(".")
-    return value.name
+            joined = None if value.joined is None or _is_inside(head, value.joined.around) else value.joined
+            name = value.name if joined is None else joined.name
+            tail = name.removeprefix(f"{head}.") if head else name
+            return f"{names[head]}.{tail}".lstrip("."), joined
+    return (value.name, None) if value.joined is None else (value.joined.name, value.joined)
+
+
+def _is_inside(head: str, around: str) -> bool:
+    return f"{head}." != around and head.startswith(around) and head != ""
+
+
+def _check_joined(asked: str, places: list[Place]) -> None:
+    """Raises RecordError if a map of names has taken some values out of a tensor, and not all of them."""
+    rows: dict[str, tuple[int, int]] = {}
+    for place in places:
+        if place.rows is not None:
+            there, _ = rows.get(place.path, (0, 0))
+            rows[place.path] = there + place.rows.stop - place.rows.start, place.height
+    torn = [name for name, (there, height) in rows.items() if there != height]
+    if torn:
+        reasons = [f"names has names for some of the values that {name} holds, and none for the rest" for name in torn]
+        raise RecordError(asked, reasons, hint="map all of them, or the module around them")
 
 
 def _check_names(asked: str, names: Names, values: list[_Value]) -> None:
@@ -156,20 +214,37 @@ def _check_names(asked: str, names: Names, values: list[_Value]) -> None:
 
 
 def _in_torch(model: _Parts) -> list[_Value]:
-    """Each value at each of its places, with its name in PyTorch, and whether it is transposed there.
-
-    A module renames what is in it, so a path is renamed from its end to its beginning.
-    """
+    """Each value at each of its places, with its name in PyTorch, and whether it is transposed there."""
     modules = _modules_around(model, "")
     found = []
     for path, part in model.named_values():
-        around = sorted((prefix for prefix in modules if path.startswith(prefix)), key=len, reverse=True)
-        name = path[len(around[0]) :]
-        transposed = name in modules[around[0]].torch_transposed
-        for prefix, outer in zip(around, [*around[1:], ""], strict=True):
-            name = prefix[len(outer) :] + modules[prefix].torch_name(name)
-        found.append(_Value(path, name, part, transposed))
-    return found
+        closest = max((prefix for prefix in modules if path.startswith(prefix)), key=len)
+        name = path.removeprefix(closest)
+        transposed = name in modules[closest].torch_transposed
+        found.append(_Value(path, _renamed(modules, closest, name), part, transposed))
+    joined = _joined(modules, {value.path: value for value in found})
+    return [dataclasses.replace(value, joined=joined.get(value.path)) for value in found]
+
+
+def _renamed(modules: dict[str, _Parts], around: str, name: str) -> str:
+    """A name in a module as PyTorch's name in the whole model: a module renames what is in it, the innermost first."""
+    prefixes = sorted((prefix for prefix in modules if around.startswith(prefix)), key=len, reverse=True)
+    for prefix, outer in zip(prefixes, [*prefixes[1:], ""], strict=True):
+        name = prefix.removeprefix(outer) + modules[prefix].torch_name(name)
+    return name
+
+
+def _joined(modules: dict[str, _Parts], values: dict[str, _Value]) -> dict[str, _Joined]:
+    """For the path of each value that PyTorch keeps together with others, where that is."""
+    made = {}
+    for prefix, module in modules.items():
+        for name, ours in module.torch_joined.items():
+            parts = [values[prefix + part] for part in ours if prefix + part in values]
+            top, height = 0, sum(part.rows for part in parts)
+            for part in parts:
+                made[part.path] = _Joined(_renamed(modules, prefix, name), prefix, slice(top, top + part.rows), height)
+                top += part.rows
+    return made
 
 
 def _modules_around(module: _Parts, prefix: str) -> dict[str, _Parts]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tinyburn import activation
 from tinyburn.backend import Backend, Device
@@ -89,6 +90,12 @@ class MultiHeadAttention(Module, Generic[B]):
     Vaswani et al. 2017, "Attention Is All You Need". PyTorch stores the weights of query, key and value as one matrix,
     ``in_proj_weight``, the other way round: its first ``d_model`` rows are ``query.weight.T``.
     """
+
+    torch_names: ClassVar[Mapping[str, str]] = {"output": "out_proj"}
+    torch_joined: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "in_proj_weight": ("query.weight", "key.weight", "value.weight"),
+        "in_proj_bias": ("query.bias", "key.bias", "value.bias"),
+    }
 
     def __init__(
         self, query: Linear[B], key: Linear[B], value: Linear[B], output: Linear[B], n_heads: int, dropout: float

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
@@ -17,7 +18,7 @@ from .dropout import Dropout
 from .encoder import check_cache
 from .feed_forward import PositionWiseFeedForward
 from .layer_norm import LayerNorm
-from .transformer import TransformerConfig, around, check_input, check_made
+from .transformer import NAMES_IN_TORCH, TransformerConfig, around, check_input, check_made
 
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
@@ -64,6 +65,8 @@ class TransformerDecoderLayer(Module, Generic[B]):
     Vaswani et al. 2017, "Attention Is All You Need". ``norm_1``, ``norm_2`` and ``norm_3`` belong to the branches in
     this order, as in PyTorch; with ``norm_first`` Burn begins with ``norm_3``.
     """
+
+    torch_names: ClassVar[Mapping[str, str]] = {"cross_attn": "multihead_attn", "norm_3": "norm3", **NAMES_IN_TORCH}
 
     def __init__(
         self,

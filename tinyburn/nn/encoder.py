@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tinyburn.backend import Backend, Device
 from tinyburn.backend.decorator import Differentiable
@@ -17,7 +18,7 @@ from .attention import MhaCache, MultiHeadAttention
 from .dropout import Dropout
 from .feed_forward import PositionWiseFeedForward
 from .layer_norm import LayerNorm
-from .transformer import TransformerConfig, around, check_input, check_made
+from .transformer import NAMES_IN_TORCH, TransformerConfig, around, check_input, check_made
 
 B = TypeVar("B", bound=Backend, covariant=True)
 DB = TypeVar("DB", bound=Backend)
@@ -46,6 +47,8 @@ class TransformerEncoderLayer(Module, Generic[B]):
     Vaswani et al. 2017, "Attention Is All You Need". ``norm_1`` belongs to attention and ``norm_2`` to the other
     branch, as in PyTorch; with ``norm_first`` Burn has them the other way round.
     """
+
+    torch_names: ClassVar[Mapping[str, str]] = {"mha": "self_attn", **NAMES_IN_TORCH}
 
     def __init__(
         self,

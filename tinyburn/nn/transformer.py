@@ -21,6 +21,14 @@ from .layer_norm import LayerNorm, LayerNormConfig
 
 DB = TypeVar("DB", bound=Backend)
 
+NAMES_IN_TORCH = {
+    "pwff.linear_inner": "linear1",
+    "pwff.linear_outer": "linear2",
+    "norm_1": "norm1",
+    "norm_2": "norm2",
+}
+"""PyTorch's names in a layer of either side."""
+
 
 @dataclass(frozen=True)
 class TransformerConfig(Config):

@@ -13,6 +13,8 @@ from tinyburn.base.dtype import to_dtype
 from tinyburn.base.errors import RecordError
 from tinyburn.tensor import Tensor, TensorData
 
+from .container import Values
+
 Layout: TypeAlias = Literal["tinyburn", "torch"]
 LAYOUTS = ("tinyburn", "torch")
 
@@ -65,7 +67,7 @@ class ModelRecord:
         for place in places:
             at = self._stored_at(place)
             if at is None:
-                reasons.append(self._missing(place, places))
+                reasons.append(self._missing(place, places))  # of parts of one tensor the same is said, once
                 continue
             used |= {at, *place.others}
             value, reason = _fitted(self.values[at], place, at in self.narrow, cast)
@@ -78,7 +80,7 @@ class ModelRecord:
             found.append(value)
         reasons += self._unused(used, places)
         if reasons:
-            raise self._refused(asked, reasons, cast)
+            raise self._refused(asked, [*dict.fromkeys(reasons)], cast)
         return found
 
     def _stored_at(self, place: Place) -> str | None:
@@ -89,7 +91,7 @@ class ModelRecord:
     def _missing(self, place: Place, places: list[Place]) -> str:
         wanted = {one.path for one in places}
         free = [name for name in self.values if name not in wanted]
-        return f"{place.path} {list(place.shape)} is missing{_nearest(place.path, free)}"
+        return f"{place.path} {list(place.stored_shape)} is missing{_nearest(place.path, free)}"
 
     def _unused(self, used: set[str], places: list[Place]) -> list[str]:
         left = [name for name in self.values if name not in used and name not in self.shared.values()]
@@ -115,6 +117,8 @@ class Place:
         path: the name in the record.
         others: the further names of the same place, if it is shared.
         transposed: whether the two dims of the record are the other way round.
+        rows: which rows of the record's tensor these values are, where it has those of several places; else all.
+        height: how many rows the record's tensor has.
     """
 
     path: str
@@ -122,6 +126,19 @@ class Place:
     dtype: str
     others: tuple[str, ...] = ()
     transposed: bool = False
+    rows: slice | None = None
+    height: int = 0
+
+    @property
+    def stored_shape(self) -> tuple[int, ...]:
+        """The shape of the record's tensor."""
+        shape = self.shape[::-1] if self.transposed else self.shape
+        return shape if self.rows is None else (self.height, *shape[1:])
+
+    def taken(self, array: Values) -> Values:
+        """The record's values as the model has them."""
+        array = array if self.rows is None else array[self.rows]
+        return array.T if self.transposed else array
 
 
 def _nearest(name: str, names: list[str]) -> str:
@@ -141,12 +158,8 @@ def host(value: AnyTensor | TensorData) -> TensorData:
 def _fitted(value: AnyTensor | TensorData, place: Place, is_narrow: bool, cast: bool) -> tuple[TensorData, list[str]]:
     """The values as a place needs them, and why they cannot be had."""
     data, reasons = host(value), []
-    array = data.values
-    if place.transposed and array.ndim == 2:
-        array = array.T
-    if array.shape != place.shape:
-        theirs = f"{list(data.shape)}, transposed," if place.transposed else list(data.shape)
-        reasons.append(f"{place.path} has the shape {theirs} in the file, and {list(place.shape)} in the model")
+    if data.shape != place.stored_shape:
+        reasons.append(f"{place.path} has the shape {list(data.shape)} in the file, and {_wanted(place)}")
     found, wanted = "bfloat16" if is_narrow else str(data.dtype), to_dtype(place.dtype)
     if found != wanted:
         if data.dtype.kind is not wanted.kind:
@@ -156,4 +169,12 @@ def _fitted(value: AnyTensor | TensorData, place: Place, is_narrow: bool, cast: 
     if reasons:
         return data, reasons
     with np.errstate(all="ignore"):  # too large for the format is inf there
-        return TensorData.owning(np.asarray(array, np.dtype(wanted), order="C")), []
+        return TensorData.owning(np.asarray(place.taken(data.values), np.dtype(wanted), order="C")), []
+
+
+def _wanted(place: Place) -> str:
+    """The shape in the model, and where a file has it in another way, the one that it should have there."""
+    here, there = list(place.shape), list(place.stored_shape)
+    if here == there:
+        return f"{here} in the model"
+    return f"{here} in the model, {'which is' if place.rows is None else 'as a part of'} {there} there"
