@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tinyburn.base.text import table, thousands
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoaderReport:
     """Seconds in all, since the loader was made.
 
@@ -34,7 +34,7 @@ class LoaderReport:
         loading = self.batching + (self.waiting if self.workers else self.reading)
         return loading / (loading + self.using) if loading + self.using else 0.0
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [
             [name, f"{1e3 * seconds / max(self.batches, 1):.3f}", where]
             for name, seconds, where in (

@@ -28,7 +28,7 @@ WEBGPU_BINDING_BYTES = 128 * 2**20
 """The most that a WebGPU device has to grant to one buffer in a shader; others allow as much as they have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchPlan:
     """The largest batch whose peak fits a budget.
 
@@ -59,7 +59,7 @@ class BatchPlan:
     samples: tuple[tuple[int, int], ...]
     formula_at: tuple[int, int]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [
             ("largest that fits", _number(self.batch_size), amount(self.peak_bytes)),
             ("one more", _number(self.batch_size + 1), amount(self.next_peak_bytes)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Gradients
@@ -27,7 +27,7 @@ Job: TypeAlias = Callable[[Device[Any], int], Any]
 """Builds its model and data on the device that it is handed, for a batch size, and runs the step."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryReport:
     """What a job did with memory, to the byte.
 
@@ -45,11 +45,11 @@ class MemoryReport:
     at_peak: dict[str, int]
     peak_op: str
     padding_bytes: int | None
-    events: EventLog = field(repr=False)
+    events: EventLog
     peak_event: int
     rows: tuple[Row, ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [(name, amount(size)) for name, size in self.at_peak.items()]
         rows += [("peak", amount(self.peak_bytes)), ("padding", padding_text(self.padding_bytes))]
         return f"Peak {amount(self.peak_bytes)} at {self.peak_op}\n" + table(("category", "bytes"), rows)

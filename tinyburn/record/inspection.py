@@ -13,7 +13,7 @@ from .files import check_values, opened
 from .places import Path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection:
     """The answer of `inspect`; it prints as a table.
 
@@ -29,7 +29,7 @@ class Inspection:
     size: int
     is_checked: bool
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         facts = [*_facts(self.header), ("file", amount(self.size))]
         if self.is_checked:
             facts.append(("values", "as they were written"))

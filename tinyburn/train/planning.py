@@ -19,7 +19,7 @@ from .loop import Trainer, Watchers
 from .step import Step
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitPlan:
     """What a step of training needs, planned on shapes.
 
@@ -47,7 +47,7 @@ class FitPlan:
         """Whether the peak is within the budget; None if none was named."""
         return None if self.available_bytes is None else self.peak_bytes <= self.available_bytes
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [
             f"A batch of {thousands(self.batch_size)} peaks at {amount(self.peak_bytes)}, at {self.report.peak_op}"
         ]
