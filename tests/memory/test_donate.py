@@ -118,7 +118,7 @@ def test_a_gradient_that_is_written_again_begins_as_a_temporary() -> None:
     log = EventLog()
     log.op("full", "", [])
     held = alloc(log, 400, Category.INPUT)
-    held.note("grad", "")
+    held.note("gradient", "")
     log.op("sub", "", [held.id])
     held.donate()
     held.recategorise(Category.PARAMETER)

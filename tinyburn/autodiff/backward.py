@@ -201,6 +201,8 @@ class Walk:
             del values, called  # their last use: the buffers go now, before the next rule allocates
             held = pending.pop(parent, None)
             pending[parent] = (part, is_new) if held is None else self._sum(*held, part, is_new)
+            if held is not None and observer is not None:
+                observer.collect(parent, pending[parent][0])
             del part, held
 
     def _sum(self, held: AnyTensor, is_exclusive: bool, part: AnyTensor, is_new: bool) -> tuple[AnyTensor, bool]:

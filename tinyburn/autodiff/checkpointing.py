@@ -140,7 +140,9 @@ class Segment:
         root: Node = output.primitive.node
         del output  # its buffer is not needed on the way back
         order = backward_order(root, self.before)
-        observer = observe(self.device.backend, None, keeps_graph=False, is_part=True)
+        pairs = zip(self.leaves, self.outer, strict=True)
+        inside = [leaf for leaf, outer in pairs if leaf is not None and outer is not None and not outer.is_leaf]
+        observer = observe(self.device.backend, None, keeps_graph=False, stand_ins=inside)
         walk = Walk(self.device.backend.inner, False, observer, self.before)
         walk.pending[root] = g, False
         walk.run(order)

@@ -16,7 +16,7 @@ import numpy as np
 from tinyburn.backend.interface import Backend
 from tinyburn.base.scope import Scope, enter
 
-from .nodes import Node, note_kept
+from .nodes import LEAF, Node, note_kept
 from .recipes import Recipe
 from .rules import AnyTensor, Rule
 
@@ -57,10 +57,10 @@ class Flow:
         return f"Flow({len(self.nodes)} gradients)"
 
 
-def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, is_part: bool = False) -> Observer | None:
+def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, stand_ins: Sequence[Node] = ()) -> Observer | None:
     """The observer of a walk on an Autodiff backend; None if there is nothing beside the walk to be done."""
     needed = backend.inner.observed or flow is not None or not backend.keeps_all
-    return Observer(backend.inner, flow, keeps_graph, is_part) if needed else None
+    return Observer(backend.inner, flow, keeps_graph, stand_ins) if needed else None
 
 
 class Observer:
@@ -70,11 +70,12 @@ class Observer:
         inner: the backend that the walk runs on.
         flow: where to note sizes; None for nowhere.
         keeps_graph: no save ends with this walk.
-        is_part: the walk is inside another one, so what a leaf gets here is only a part of its gradient.
+        stand_ins: leaves of this walk that are none of the whole graph: their gradients go on from there.
     """
 
-    def __init__(self, inner: type[Backend], flow: Flow | None, keeps_graph: bool, is_part: bool) -> None:
-        self._inner, self._flow, self._keeps_graph, self._is_part = inner, flow, keeps_graph, is_part
+    def __init__(self, inner: type[Backend], flow: Flow | None, keeps_graph: bool, stand_ins: Sequence[Node]) -> None:
+        self._inner, self._flow, self._keeps_graph = inner, flow, keeps_graph
+        self._stand_ins = frozenset(stand_ins)
 
     def __repr__(self) -> str:
         return "Observer()"
@@ -83,8 +84,8 @@ class Observer:
         """The whole gradient of a leaf is there, or of another node that it is kept for."""
         if self._flow is not None:
             self._flow.nodes[node] = measure_size(g)
-        if not self._is_part:
-            self._inner.note(g.primitive, "grad")
+        if node not in self._stand_ins:
+            self._inner.note(g.primitive, "gradient")
 
     def arrive(self, node: Node, g: AnyTensor) -> Token[Scope]:
         """The rules of a node run from now on: for the log, its operation is the phase, and its module the path.
@@ -102,7 +103,13 @@ class Observer:
 
     def follow_edge(self, node: Node, rule: Rule, saved: Sequence[Any], parent: Node, part: AnyTensor) -> None:
         """A rule has run, and what it had saved is about to go."""
+        self.collect(parent, part)
         if self._inner.observed and not self._keeps_graph:
             note_kept(self._inner, "release", node, rule, saved)
         if self._flow is not None:
             self._flow.edges.setdefault((node, parent), []).append(measure_size(part))
+
+    def collect(self, node: Node, g: AnyTensor) -> None:
+        """A gradient of a node has been written. A leaf's is one from now on, and not only when all of it is there."""
+        if node.op is LEAF and node not in self._stand_ins:
+            self._inner.note(g.primitive, "gradient")

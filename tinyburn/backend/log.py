@@ -26,9 +26,8 @@ class Kind(IntEnum):
     RELEASE = 3  # buffer, then the same three names: such a save of it has ended
     RECATEGORISE = 4  # buffer, category
     FREE = 5  # buffer
-    GRAD = 6  # buffer: it is the gradient of a leaf now
-    TRANSFER = 7  # buffer, bytes, 0 from the host and 1 to it
-    DONATE = 8  # buffer: the last operation wrote its result into it, since nobody could see what was there
+    TRANSFER = 6  # buffer, bytes, 0 from the host and 1 to it
+    DONATE = 7  # buffer: the last operation wrote its result into it, since nobody could see what was there
 
 
 FORMATS = tuple(DType)
@@ -197,9 +196,6 @@ class Buffer:
             self.release(detail)
         elif event == "phase":
             self.log.phase = detail
-        elif event == "grad":
-            self.log.write((Kind.GRAD, self.id))
-            self.recategorise(Category.GRADIENT)
         elif event != "returned":
             self.recategorise(Category[event.upper()])
         elif self.category is Category.TEMPORARY:
