@@ -86,7 +86,7 @@ def test_a_taken_port_is_left_alone(lab: Lab):
 
 
 def test_the_address_is_that_of_the_first_page(lab: Lab):
-    assert "/lab/tree/notebooks/index.ipynb?token=" in lab.address
+    assert "/lab/tree/tinyburn-course/index.ipynb?token=" in lab.address
 
 
 def test_the_first_page_shows_with_its_pictures_and_without_trust(lab: Lab):

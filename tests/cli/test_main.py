@@ -15,7 +15,14 @@ from tinyburn.cli.errors import CommandError, need
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["lab", "--help"], ["devices", "--help"], ["inspect", "--help"], ["notebooks", "run", "--help"]],
+    [
+        ["--help"],
+        ["lab", "--help"],
+        ["devices", "--help"],
+        ["course", "start", "--help"],
+        ["inspect", "--help"],
+        ["notebooks", "run", "--help"],
+    ],
 )
 def test_help_succeeds(words: list[str], capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as stop:
@@ -34,6 +41,7 @@ def test_help_succeeds(words: list[str], capsys: pytest.CaptureFixture[str]):
         (["notebooks"], "ACTION"),
         (["notebooks", "run", "--timeout", "-1"], "'-1' is not a number of seconds greater than 0"),
         (["notebooks", "check", "--timeout", "nan"], "'nan' is not a number of seconds"),
+        (["course"], "ACTION"),
         (["inspect"], "FILE"),
         (["devices", "--all"], "unrecognized arguments: --all"),
     ],

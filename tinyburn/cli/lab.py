@@ -1,4 +1,4 @@
-"""`tinyburn lab`: JupyterLab at the first page of the course.
+"""`tinyburn lab`: JupyterLab at the first page of the reader's own copy of the course.
 
 Nothing is marked as trusted here. The pictures show without it, and a notebook from somewhere else must not get it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .course import FIRST_PAGE, course_folder
+from .course import FIRST_PAGE, start_course
 from .errors import need
 
 
@@ -18,10 +18,10 @@ def lab(port: int, *, browser: bool) -> int:
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     from jupyterlab.labapp import LabApp
 
-    folder = course_folder()
-    print(f"The course is in {folder}", flush=True)
+    folder = start_course()
+    print(f"Your copy of the course is in {folder}", flush=True)
     words = [
-        f"--ServerApp.root_dir={folder.parent}",  # one folder up: notebooks of a clone link to its docs
+        f"--ServerApp.root_dir={folder.parent}",  # one folder up: in a clone the notebooks link to its docs
         f"--LabApp.default_url=/lab/tree/{folder.name}/{FIRST_PAGE}",
         f"--port={port}",
     ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from .errors import CommandError
+from tinyburn.base.errors import TinyburnError
 
 _EXIT_CODES = (
     "exit codes: 0 all is well; 1 something failed, the message says what; 2 the command was not understood; "
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return _run(options)
-    except CommandError as error:
+    except TinyburnError as error:
         print(f"tinyburn: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -42,9 +42,23 @@ def _run(options: argparse.Namespace) -> int:
         from .inspect import inspect
 
         return inspect(options.file, check=options.check)
+    if options.command == "course":
+        return _run_course(options)
     from .notebooks import notebooks
 
     return notebooks(options.action, options.files, options.timeout)
+
+
+def _run_course(options: argparse.Namespace) -> int:
+    if options.action == "start":
+        from .course import start_course
+
+        print(f"Your copy of the course is in {start_course(options.folder)}")
+        return 0
+    from tinyburn.course import solution
+
+    solution(options.number)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         help="list the backends and devices that work here, and why the others do not",
         description="List the backends and devices that work on this machine, and why the others do not.",
     )
+    _add_course(commands)
     _add_inspect(commands)
     _add_notebooks(commands)
     return parser
@@ -81,6 +96,17 @@ def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     lab.add_argument(
         "--no-browser", dest="browser", action="store_false", help="print the address and do not open a browser"
     )
+
+
+def _add_course(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    course = commands.add_parser("course", help="make a copy of the course to work in, or show a solution")
+    actions = course.add_subparsers(dest="action", required=True, metavar="ACTION")
+    about = "make a copy of the course to work in; what is in it already stays as it is"
+    start = actions.add_parser("start", help=about, description=about)
+    start.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: tinyburn-course")
+    about = "show a solution of an exercise"
+    solution = actions.add_parser("solution", help=about, description=about)
+    solution.add_argument("number", metavar="NUMBER", help="such as 5.2: the second exercise of lesson 05")
 
 
 def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
