@@ -72,7 +72,7 @@ def test_a_copy_shows_nothing_after_the_first_guess():
         text("How many?"),
         code("my_guess = None  # bytes", 2),
         code("tb.course.predict(my_guess, 512)", 3),
-        text("They are 512, since ..."),
+        text("The answer:\n\nThey are 512, since ..."),
         text("Next."),
         code("print(512)", 4),
     ]
@@ -80,7 +80,7 @@ def test_a_copy_shows_nothing_after_the_first_guess():
     assert [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"] == [1, None, None, None]
     assert [bool(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"] == [True, False, False, False]
     folded = [cell["source"] for cell in cells if cell["metadata"].get("jupyter", {}).get("source_hidden")]
-    assert folded == ["They are 512, since ..."]
+    assert folded == ["The answer:\n\nThey are 512, since ..."]
 
 
 def test_a_solution_is_one_command_away(capsys: pytest.CaptureFixture[str]):

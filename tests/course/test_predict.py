@@ -20,7 +20,10 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) ->
 RIGHT: list[tuple[Any, Any]] = [
     *[(guess, 512) for guess in (512, "512", 512.0, "512 B", "512 bytes", np.int64(512), "0.5 KiB", np.array([512]))],
     *[(guess, 1432) for guess in ("1 432", "1,432", "1_432 bytes", 1432)],
-    *[(guess, (16, 4)) for guess in ([16, 4], (16, 4), "16, 4", "(16, 4)", "[16, 4]", "16x4", "16 \N{MULTIPLICATION SIGN} 4")],
+    *[
+        (guess, (16, 4))
+        for guess in ([16, 4], (16, 4), "16, 4", "(16, 4)", "[16, 4]", "16x4", "16 \N{MULTIPLICATION SIGN} 4")
+    ],
     *[(guess, None) for guess in ("none", "None", "nothing", "no gradient")],
     *[(guess, True) for guess in (True, "yes", "True")],
     *[(guess, "block.weight") for guess in ("block.weight", "Block.Weight", "`block.weight`")],

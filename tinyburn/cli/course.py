@@ -15,7 +15,7 @@ FIRST_PAGE = "index.ipynb"
 COPY = "tinyburn-course"
 
 _GUESS = "my_guess = None"
-_ANSWER = "course.predict("
+_ANSWER = "The answer:"
 
 
 def course_folder() -> Path:
@@ -71,15 +71,13 @@ def _copy(path: Path, copy: Path) -> None:
 def hide_answers(notebook: dict[str, Any]) -> None:
     """Takes out of a notebook what would answer its guesses: outputs from the first guess on, and explanations.
 
-    The text right below a guess explains its answer. It is folded, and opens with a click.
+    A text that begins with "The answer:" is folded, and opens with a click.
     """
     is_after_guess = False
-    before = ""
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         is_after_guess = is_after_guess or _GUESS in source
         if cell["cell_type"] == "code" and is_after_guess:
             cell["outputs"], cell["execution_count"] = [], None
-        if cell["cell_type"] == "markdown" and _ANSWER in before:
+        if cell["cell_type"] == "markdown" and source.startswith(_ANSWER):
             cell["metadata"]["jupyter"] = {**cell["metadata"].get("jupyter", {}), "source_hidden": True}
-        before = source
