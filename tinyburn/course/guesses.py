@@ -8,7 +8,9 @@ from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from typing import Any
 
-_UNITS = {"%": Fraction(1, 100), "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_UNITS = {"%": Fraction(1, 100)}
+_UNITS |= {f"{letter}b": Fraction(1000**power) for power, letter in enumerate("kmg", 1)}
+_UNITS |= {f"{letter}ib": Fraction(1024**power) for power, letter in enumerate("kmg", 1)}
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?:/(\d+))?\s*(%|[a-z]*)", re.IGNORECASE)
 _NOTHING = {"none", "nothing", "no gradient", "no", "-"}
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
@@ -39,7 +41,8 @@ def number_in(guess: object) -> float | int | None:
     if isinstance(guess, int | float):
         return guess
     if not isinstance(guess, str):
-        return _single(guess)
+        number: float | int | None = _single(guess)
+        return number
     text = re.sub(r"(?<=\d)[ _\u202f](?=\d{3})|(?<=\d),(?=\d{3}\b)", "", guess.strip())  # 1 432, 1_432 and 1,432
     found = _NUMBER.fullmatch(text.replace(",", "."))
     if found is None or found[2] == "0":
