@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support import UnderTest
-from tinyburn import Autodiff, BalancedCheckpointing, ConfigError, Module, NdArray, Tensor, Traced
+from tinyburn import Autodiff, BalancedCheckpointing, ConfigError, Module, NdArray, Tensor, Traced, activation
 from tinyburn.backend.log import FORMATS, OP_OPERANDS, Category, Kind
 from tinyburn.memory import measure
 from tinyburn.memory.history import History
@@ -31,23 +31,38 @@ def test_the_log_of_a_small_program() -> None:
     outside, forward = names[""], names["forward"]
     number = FORMATS.index("float64")
     assert log.events == [
-        (Kind.OP, names["full"], outside, forward),
+        (Kind.OP, names["full"], outside, forward, names["full"]),
         (Kind.ALLOC, 0, 48, Category.INPUT, number),
-        (Kind.OP, names["full"], outside, forward),
+        (Kind.OP, names["full"], outside, forward, names["full"]),
         (Kind.ALLOC, 1, 16, Category.INPUT, number),
-        (Kind.OP, names["mul"], outside, forward, 0, 1),
+        (Kind.OP, names["mul"], outside, forward, names["mul"], 0, 1),
         (Kind.ALLOC, 2, 48, Category.TEMPORARY, number),
-        (Kind.OP, names["permute"], outside, forward, 2),  # a view: nothing is allocated
+        (Kind.OP, names["permute"], outside, forward, names["permute"], 2),  # a view: nothing is allocated
         (Kind.FREE, 0),
-        (Kind.OP, names["reshape"], outside, forward, 2),  # of a permuted tensor: a copy
+        (Kind.OP, names["reshape"], outside, forward, names["reshape"], 2),  # of a permuted tensor: a copy
         (Kind.ALLOC, 3, 48, Category.TEMPORARY, number),
-        (Kind.OP, names["add"], outside, forward, 3),
+        (Kind.OP, names["add"], outside, forward, names["add"], 3),
         (Kind.ALLOC, 4, 48, Category.TEMPORARY, number),
         (Kind.FREE, 3),
         (Kind.FREE, 2),
         (Kind.FREE, 4),
         (Kind.FREE, 1),
     ]
+
+
+def test_what_a_backend_composes_says_of_what() -> None:
+    """Softmax is made of several operations, a relu of one."""
+    device = Traced[NdArray].device()
+    x = Tensor.ones((2, 3), device)
+    activation.relu(x)
+    activation.softmax(x, 1)
+    log = device.log
+    ops = [(log.names[event[1]], log.names[event[4]]) for event in log.events if event[0] == Kind.OP]
+    assert ops[:2] == [("full", "full"), ("maximum", "relu")]
+    assert len(ops) > 4
+    assert {asked for _, asked in ops[2:]} == {"softmax"}
+    assert "softmax" not in {op for op, _ in ops}
+    assert log.asked == ""
 
 
 def test_the_log_is_the_same_again_and_on_shapes_alone(base: UnderTest) -> None:

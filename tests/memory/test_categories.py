@@ -10,7 +10,7 @@ import pytest
 from tests.memory.jobs import JOBS, AnyTensor, Mlp, train_mlp
 from tinyburn import Autodiff, Device, Distribution, NdArray, Param, Tensor, activation, nn, optim
 from tinyburn.backend import Category, Kind
-from tinyburn.backend.log import EventLog
+from tinyburn.backend.log import OP_OPERANDS, EventLog
 from tinyburn.memory import measure
 from tinyburn.memory.measure import find_log, traced_device
 from tinyburn.memory.timeline import walk
@@ -111,7 +111,7 @@ def test_operands_are_alive_when_an_operation_reads_them(name: str) -> None:
         if event[0] == Kind.ALLOC:
             alive.add(event[1])
         elif event[0] == Kind.OP:
-            assert set(event[4:]) <= alive
+            assert set(event[OP_OPERANDS:]) <= alive
         elif event[0] == Kind.FREE:
             alive.remove(event[1])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.memory.test_history import alloc
 from tinyburn import NdArray, Tensor, Traced
 from tinyburn.backend import Category, Kind
-from tinyburn.backend.log import Buffer, EventLog
+from tinyburn.backend.log import OP_OPERANDS, Buffer, EventLog
 from tinyburn.memory.history import History, highest
 from tinyburn.memory.holders import Holder, holders_now, read_holders
 from tinyburn.memory.lines import read_run
@@ -60,7 +60,7 @@ def test_the_events() -> None:
     log = find_log(device)
     assert (total.primitive == 4 + 1 + 2).all()
     assert [event[0] for event in log.events].count(Kind.DONATE) == 2
-    assert [(log.names[event[1]], event[4:]) for event in log.events if event[0] == Kind.OP] == [
+    assert [(log.names[event[1]], event[OP_OPERANDS:]) for event in log.events if event[0] == Kind.OP] == [
         *[("full", ()), ("matmul", (0, 0)), ("add", (1, 0)), ("mul", (0,)), ("add", (1, 2))],
     ]
 

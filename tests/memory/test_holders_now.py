@@ -38,7 +38,7 @@ def test_a_name_keeps_its_tensor_and_what_its_graph_has_saved(backend: str) -> N
     assert names["held"] == {
         "full": ("x in <module>",),
         "exp": ("the graph of loss in <module>", "the graph of shared in <module>"),  # its rule names its result
-        "sum_dims": ("loss in <module>", "shared in <module>"),
+        "sum": ("loss in <module>", "shared in <module>"),
     }
 
 
@@ -53,7 +53,7 @@ def test_after_backward_the_graph_keeps_nothing() -> None:
     names = run(PROGRAM.format(backend=Autodiff[Traced[NdArray]].__name__) + "\nloss.backward()\n")
     now = {h.made_by.op: h.names for h in eval("memory.holders_now(device)", names)}
     assert "exp" not in now
-    assert now["sum_dims"] == ("loss in <module>", "shared in <module>")
+    assert now["sum"] == ("loss in <module>", "shared in <module>")
 
 
 def test_what_ipython_keeps_is_named_and_the_way_out_works() -> None:

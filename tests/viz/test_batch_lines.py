@@ -99,7 +99,7 @@ def test_text_by_hand() -> None:
         "by the formula, F        22            134  34 B too many",
         "",
         "from batch  to batch  fixed bytes  bytes a sample  the peak is at",
-        "         1         4           10               4  matmul, the backward of matmul",
+        "         1         4           10               4  the backward of matmul",
         "         5        20            2               6  mul, the backward of powf",
         "",
         "The formula's line: 10 B + 4 B a sample.",

@@ -62,7 +62,7 @@ def height(svg: str, letter: str) -> float:
 
 def test_title_states_the_finding() -> None:
     picture = memory(report_of(training_step))
-    assert picture.title == "Peak 1 432 B at scaled_mul, the backward of powf_scalar; no gradient is alive yet"
+    assert picture.title == "Peak 1 432 B at mul, the backward of pow; no gradient is alive yet"
 
 
 def test_text_has_each_operation_and_the_peak() -> None:
@@ -81,9 +81,9 @@ def test_text_has_each_operation_and_the_peak() -> None:
     assert len(rows) == 21  # 20 operations, and the moment at which the job returns
     assert re.split(r"\s{2,}", rows["5"].strip()) == ["5", "forward", "matmul", "144", "768", "0", "0", "256", "1 168"]
     assert re.split(r"\s{2,}", rows["16"].strip())[2:] == [
-        *("scaled_mul, the backward of powf_scalar", "144", "768", "256", "0", "264", "1 432"),
+        *("mul, the backward of pow", "144", "768", "256", "0", "264", "1 432"),
     ]
-    at = lines.index("At the peak, scaled_mul, the backward of powf_scalar:")
+    at = lines.index("At the peak, mul, the backward of pow:")
     assert [line.split(maxsplit=2) for line in lines[at + 2 :]] == [
         ["P", "parameter", "144 B"],
         ["I", "input", "768 B"],
@@ -95,13 +95,13 @@ def test_text_has_each_operation_and_the_peak() -> None:
 
 def test_drawing_names_the_phases_the_peak_and_the_categories() -> None:
     drawn = texts(memory(report_of(training_step)).svg)
-    for words in ("setup", "forward", "backward", "peak 1 432 B at scaled_mul, the backward of powf_scalar"):
+    for words in ("setup", "forward", "backward", "peak 1 432 B at mul, the backward of pow"):
         assert words in drawn
     for name, letter, size in (("parameter", "P", "144 B"), ("input", "I", "768 B"), ("temporary", "T", "264 B")):
         assert name in drawn
         assert drawn.count(letter) == 2, "in the legend and in the area itself"
         assert size in drawn
-    forward = ["matmul", "reshape", "add", "sub", "powf_scalar", "mean_dims", "reshape"]
+    forward = ["matmul", "reshape", "add", "sub", "pow", "mean", "mean"]
     start = drawn.index("matmul")
     assert drawn[start : start + len(forward)] == forward
 
@@ -235,7 +235,7 @@ def test_a_plan_that_is_right() -> None:
     plan = measure(training_step, Autodiff[Meta].device(), 16)
     picture = memory(report, plan)
     assert picture.title.endswith("no gradient is alive yet; planned: the same")
-    assert "The plan has its peak, 1 432 B, at scaled_mul, the backward of powf_scalar." in picture.text
+    assert "The plan has its peak, 1 432 B, at mul, the backward of pow." in picture.text
     assert "planned" in texts(picture.svg)
     assert "stroke-dasharray" in picture.svg
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
+from tinyburn.backend.operations import label_of
 from tinyburn.base.errors import BackendMismatch, GraphError, ShapeError
 from tinyburn.base.scope import leave
 from tinyburn.base.shape import Shape
@@ -82,7 +83,7 @@ def backward_order(root: Node, after: int = 0) -> list[Node]:
 
 
 def _used_up(node: Node, is_root: bool) -> GraphError:
-    where = f"{node.op} in {node.path}" if node.path else node.op
+    where = f"{label_of(node.op)} in {node.path}" if node.path else label_of(node.op)
     reason = f"an earlier backward() used up the graph at {where} and freed what its rules had saved"
     if is_root:
         return GraphError(
@@ -182,7 +183,7 @@ class Walk:
         """Runs the rules of one node, and adds what they give to the gradients of its parents."""
         saved: Any = node.take_saved(self._keep_graph)
         if saved is None:
-            reason = f"backward() of another thread has used up the graph at {node.op} at the same time"
+            reason = f"backward() of another thread has used up the graph at {label_of(node.op)} at the same time"
             raise GraphError("backward", reason, hint="let each thread compute a loss of its own")
         pending, observer = self.pending, self._observer
         for at, rule, first, is_last in node.rules:

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 from tinyburn.backend.decorator import Decorator, Differentiable
 from tinyburn.backend.device import DecoratedDevice, Device
 from tinyburn.backend.interface import Array, Backend
-from tinyburn.backend.operations import Operation
+from tinyburn.backend.operations import Operation, label_of
 from tinyburn.base.errors import BackendMismatch, GraphError
 from tinyburn.base.scope import current_path
 
@@ -98,7 +98,9 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
         if not a.is_tracked:
             return GraphArray(a.primitive, LeafNode(a, current_path()))
         if not a.node.is_leaf:
-            reason = f"the tensor is the result of {a.node.op}, so its gradient goes on to what it was made from"
+            reason = (
+                f"the tensor is the result of {label_of(a.node.op)}, so its gradient goes on to what it was made from"
+            )
             raise GraphError("require_grad", reason, hint="cut it off first, with .detach().require_grad()")
         return GraphArray(a.primitive, a.node)
 

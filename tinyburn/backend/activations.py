@@ -101,7 +101,7 @@ class Activations:
         return cls.mask_where(a, cls.lower(b, 0.0), cls.mul(a, slope))
 
     @classmethod
-    @composed(broadcast, fused=True)
+    @composed(broadcast, fused=True, label="where")
     def extreme_backward(cls: Ops, a: Array, b: Array, out: Array) -> Array:
         """``a`` where ``b`` equals ``out``, its extreme, else 0; NaN where that is NaN, unless ``a`` is 0."""
         lost = cls.mask_where(out, cls.bool_not(cls.is_nan(out)), 0.0)

@@ -233,13 +233,13 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
     add             = required("a, b",               "``a + b``", in_place=True)
     sub             = required("a, b",               "``a - b``", in_place=True)
     mul             = required("a, b",               "``a * b``", in_place=True)
-    multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0, also for NaN", in_place=True)
-    scaled_mul      = required("a, b, scale",        "``a * b * scale`` in one buffer, but 0 where ``a`` is 0")
+    multiply_no_nan = required("a, b",               "``a * b``, but 0 where ``a`` is 0", label="mul", in_place=True)
+    scaled_mul      = required("a, b, scale",        "``a * b * scale``, but 0 where ``a`` is 0", label="mul")
     relu_backward   = required("a, out",             "``a`` where ``out`` of a relu is above 0, else 0", in_place=True)
     div             = required("a, b",               "``a / b``, by IEEE 754: no error for a zero", in_place=True)
     remainder       = required("a, b",               "what ``a / b`` leaves, with the sign of ``b``")
-    powf            = required("a, b",               "``a ** b``")
-    powf_scalar     = required("a, exponent",        "``a ** exponent``")
+    powf            = required("a, b",               "``a ** b``", label="pow")
+    powf_scalar     = required("a, exponent",        "``a ** exponent``", label="pow")
     maximum         = required("a, b",               "the larger of two; NaN if either is")
     minimum         = required("a, b",               "the smaller of two; NaN if either is")
     atan2           = required("a, b",               "the angle of the point ``(b, a)`` as seen from the origin")
@@ -253,7 +253,7 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
     bool_and        = required("a, b",               "True where both are", result="bool")
     bool_or         = required("a, b",               "True where at least one is", result="bool")
     bool_xor        = required("a, b",               "True where exactly one is", result="bool")
-    mask_where      = required("a, mask, b",         "``b`` where the mask is True, else ``a``")
+    mask_where      = required("a, mask, b",         "``b`` where the mask is True, else ``a``", label="where")
 
     # One operand
     neg             = required("a",                  "``-a``")
@@ -435,7 +435,7 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
         return convolution.conv_transpose(cls, a, weight, lengths, options)
 
     @classmethod
-    @composed(convolution.conv_weight_shape, cheap=False)
+    @composed(convolution.conv_weight_shape, cheap=False, label="conv")
     def conv_weight_backward(cls, a: Array, b: Array, sizes: Shape, options: ConvOptions) -> Array:
         """The derivative of `conv` by its weight, of these sizes, for an input ``a`` and a gradient ``b``."""
         return convolution.conv_weight_backward(cls, a, b, sizes, options)

@@ -20,7 +20,7 @@ Event = tuple[int, ...]
 class Kind(IntEnum):
     """The kinds of event, with what follows the kind in the tuple."""
 
-    OP = 0  # op name, module path, phase, then the ids of its operands' buffers
+    OP = 0  # op name, module path, phase, the op that it is a part of or itself, then the ids of its operands' buffers
     ALLOC = 1  # buffer, bytes, category, dtype: its number in `FORMATS`
     SAVE = 2  # buffer, the index of the last op event, then of the node that keeps it: operand, operation, module path
     RELEASE = 3  # buffer, then the same three names: such a save of it has ended
@@ -35,7 +35,7 @@ FORMATS = tuple(DType)
 
 _FORMAT_NUMBERS = {dtype: FORMATS.index(member) for dtype, member in DTYPES.items()}
 
-OP_OPERANDS = 4
+OP_OPERANDS = 5
 """Where the operands begin in an OP event; a maker of tensors has none."""
 
 
@@ -57,6 +57,7 @@ class EventLog:
     only `clear` forgets them.
 
     Attributes:
+        asked: the operation that the backend is composing of others; empty while it composes none.
         watcher: called with the index of each event right after it was written; None for nobody. It lets a reader
             look at the program while a moment of the log is still the present.
     """
@@ -65,6 +66,7 @@ class EventLog:
         self.events: list[Event] = []
         self.names: list[str] = []
         self.phase = "forward"
+        self.asked = ""
         self.last_op = -1
         self.live_buffers = 0
         self.live_bytes = 0
@@ -106,7 +108,8 @@ class EventLog:
 
     def op(self, name: str, path: str, operands: list[int]) -> None:
         self.last_op = len(self.events)
-        self.write((Kind.OP, self.name(name), self.name(path), self.name(self.phase), *operands))
+        words = map(self.name, (name, path, self.phase, self.asked or name))
+        self.write((Kind.OP, *words, *operands))
 
     def alloc(self, array: Any, category: Category) -> Buffer:
         """A new buffer for the elements of an array, row-major and without gaps."""

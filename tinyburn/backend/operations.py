@@ -45,6 +45,7 @@ class Operation:
         fused: whether each of our backends has that better way, which allocates the result alone. So an event log has
             it as one operation, and the composition says what it means.
         in_place: whether `Backend.into` can compute it in a buffer that one of its operands lies in.
+        label: what a reader calls it, in pictures and errors: ``pow`` for ``powf_scalar``, ``mean`` for ``mean_dims``.
         name: that of the attribute or method that declares it.
         tensors: the positions of the parameters that are tensors.
         repeats: whether the last parameter, then declared as ``*part``, stands for any number of tensors.
@@ -59,6 +60,7 @@ class Operation:
     is_default: bool = False
     fused: bool = False
     in_place: bool = False
+    label: str = ""
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ class Operation:
 
     def __set_name__(self, _: object, name: str) -> None:
         self.name = name
+        self.label = self.label or name.removesuffix("_dims")
         OPERATIONS[name] = self
 
     def taking(self, count: int) -> Operation:
@@ -106,6 +109,12 @@ class Operation:
 
 OPERATIONS: dict[str, Operation] = {}
 """Every operation by its name, in the order of the interface."""
+
+
+def label_of(name: str) -> str:
+    """What a reader calls the operation of a name; one that is not of the interface has its name."""
+    operation = OPERATIONS.get(name)
+    return name if operation is None else operation.label
 
 
 def broadcast(*operands: Any) -> Shape:

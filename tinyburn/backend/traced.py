@@ -55,13 +55,19 @@ class TracedDevice(DecoratedDevice[Any]):
 
 
 class Traced(Decorator, Generic[IB]):
-    """Values, dtypes and errors are those of B. What B composes from parts is an event for each part."""
+    """Values, dtypes and errors are those of B. What B composes of others is an event for each of them."""
 
     observed: ClassVar[bool] = True
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
-        return None if cls.inner.composes(operation.name) else _traced(operation, cls.inner)
+        if cls.inner.composes(operation.name):
+            return _composed(operation.name, getattr(cls, operation.name))
+        return _traced(operation, cls.inner)
+
+    @classmethod
+    def composes(cls, name: str) -> bool:
+        return cls.inner.composes(name)
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> TracedArray:
@@ -129,5 +135,21 @@ def _traced(operation: Operation, inner: type[Backend]) -> Any:
         if type(first) is TracedArray and shares_buffer(result, first.primitive):
             return TracedArray(result, first.buffer)
         return TracedArray(result, log.alloc(result, Category.TEMPORARY))
+
+    return traced
+
+
+def _composed(name: str, compose: Any) -> Any:
+    """An operation that is made of others: while they run, the log knows what was asked for."""
+
+    def traced(*arguments: Any) -> Any:
+        log = next(argument.buffer.log for argument in arguments if type(argument) is TracedArray)
+        if log.asked:
+            return compose(*arguments)
+        log.asked = name
+        try:
+            return compose(*arguments)
+        finally:
+            log.asked = ""
 
     return traced

@@ -87,7 +87,7 @@ class Training:
         return cls.add(product, cls.reshape(bias, (*ones, 1, *bias.shape)))
 
     @classmethod
-    @composed(times_transposed)
+    @composed(times_transposed, label="linear")
     def linear_input(cls: Ops, a: Array, weight: Array) -> Array:
         """``a @ weight.mT``: the gradient of the input of `linear`, where ``a`` is that of its result."""
         ones = (1,) * (len(a.shape) - 2)
@@ -95,13 +95,13 @@ class Training:
         return cls.matmul(a, cls.permute(stacked, _swapped_last(len(a.shape))))
 
     @classmethod
-    @composed(transposed_times)
+    @composed(transposed_times, label="linear")
     def linear_weight(cls: Ops, a: Array, b: Array) -> Array:
         """``b.mT @ a``: that of its weight, where ``b`` is the input. All rows count, whatever the dims before are."""
         return cls.matmul(cls.permute(_rows(cls, b), (1, 0)), _rows(cls, a))
 
     @classmethod
-    @composed(last_dim)
+    @composed(last_dim, label="linear")
     def linear_bias(cls: Ops, a: Array) -> Array:
         """The sum of all rows of ``a``: that of its bias."""
         return cls.reshape(cls.sum_dims(a, tuple(range(len(a.shape) - 1))), a.shape[-1:])

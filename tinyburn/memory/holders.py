@@ -14,6 +14,7 @@ from tinyburn.autodiff import Gradients
 from tinyburn.autodiff.recipes import sources_of
 from tinyburn.backend import Category, Device, Kind
 from tinyburn.backend.log import Event, EventLog
+from tinyburn.backend.operations import label_of
 from tinyburn.backend.traced import TracedArray
 from tinyburn.base.errors import BackendMismatch
 from tinyburn.module import Module, Param
@@ -196,7 +197,7 @@ def _end_latest(saves: list[tuple[Event, int]], keeper: Event) -> None:
 
 def _read_saver(log: EventLog, keeper: Event, index: int) -> Saver:
     operand, op, path = keeper
-    return Saver(log.names[op], log.names[operand], log.names[path], index)
+    return Saver(label_of(log.names[op]), log.names[operand], log.names[path], index)
 
 
 # Python names that hold tensors: a local variable keeps its tensor's buffer alive as long as its function runs

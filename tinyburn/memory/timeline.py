@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tinyburn.backend import Category, Kind
 from tinyburn.backend.log import OP_OPERANDS, Event, EventLog
+from tinyburn.backend.operations import label_of
 
 Totals = tuple[int, ...]
 """Bytes by category, in the order of `Category`."""
@@ -16,7 +17,7 @@ class Step(NamedTuple):
     """The operation that an event belongs to. Two calls of one operation are equal, and are not the same object.
 
     Attributes:
-        op: the operation's name; empty before the first one.
+        op: the operation, as a reader calls it; empty before the first one. Of a part it is the one that was asked for.
         path: the module that it ran in; empty outside any.
         phase: ``setup``, ``forward``, ``backward`` or ``update``.
         rule_of: in the backward phase, the forward operation whose derivative it is part of.
@@ -29,6 +30,8 @@ class Step(NamedTuple):
 
     def __str__(self) -> str:
         where = f" in {self.path}" if self.path else ""
+        if self.rule_of and self.op == self.rule_of:
+            return f"the backward of {self.rule_of}{where}"
         return f"{self.op or 'setup'}{where}" + (f", the backward of {self.rule_of}" if self.rule_of else "")
 
 
@@ -41,7 +44,8 @@ SETUP = Step("", "", "setup", "")
 def read_step(event: Event, names: list[str], *, started: bool) -> Step:
     """The operation that an OP event records. Making tensors is setup until the first operation on them."""
     phase, _, rule_of = names[event[3]].partition(" ")
-    return Step(names[event[1]], names[event[2]], phase if started else "setup", rule_of)
+    op = label_of(names[event[4]]).removesuffix("_backward")
+    return Step(op, names[event[2]], phase if started else "setup", label_of(rule_of))
 
 
 def steps_of(log: EventLog) -> Iterator[tuple[Event, Step]]:

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
+from tinyburn.backend.operations import label_of
 from tinyburn.base.errors import BackendMismatch, ForeignCall, GraphError
 from tinyburn.base.text import table
 
@@ -83,7 +84,9 @@ class Gradients(Generic[IB]):
         """The node of a tensor. Raises GraphError for that of a result whose gradient is not here."""
         node = _node_of(tensor)
         if node not in self._leaves and tensor.primitive.is_tracked and not tensor.is_require_grad:
-            reason = f"this tensor is the result of {node.op}, and its gradient went on to what it was made from"
+            reason = (
+                f"this tensor is the result of {label_of(node.op)}, and its gradient went on to what it was made from"
+            )
             raise GraphError("grad", reason, hint="keep it, with loss.backward(retain_grads=[tensor])")
         return node
 

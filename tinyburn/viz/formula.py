@@ -11,19 +11,13 @@ from itertools import takewhile
 from typing import Any
 
 from tinyburn.autodiff.checkpointing import CHECKPOINT
+from tinyburn.backend.operations import label_of
 from tinyburn.base.text import thousands
 
-_NAMES = {"powf": "pow", "powf_scalar": "pow", "mask_where": "where"}
-"""Operations that have another name in the interface than in a program; so have ``sum_dims`` and the like."""
 _SIGNS = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "remainder": "%", "matmul": "@"},
     **{"powf": "**", "powf_scalar": "**", "equal": "==", "greater": ">", "lower": "<"},
 }
-
-
-def op_name(op: str) -> str:
-    """The name that a reader knows: ``pow`` for ``powf_scalar``."""
-    return _NAMES.get(op, op.removesuffix("_dims"))
 
 
 def formula(op: str, arguments: Sequence[str]) -> str:
@@ -55,8 +49,8 @@ def formula(op: str, arguments: Sequence[str]) -> str:
     if op == "cat":
         return f"cat({', '.join(arguments[1:])})"  # the places of the parts are seen in their shapes
     if op.endswith("_dims"):
-        return f"{op_name(op)}({arguments[0]}, dim={arguments[1]})"
-    return f"{op_name(op)}({', '.join(arguments)})"
+        return f"{label_of(op)}({arguments[0]}, dim={arguments[1]})"
+    return f"{label_of(op)}({', '.join(arguments)})"
 
 
 def argument_text(value: Any) -> str:

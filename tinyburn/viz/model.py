@@ -14,6 +14,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from tinyburn.autodiff import Node
+from tinyburn.backend.operations import label_of
 from tinyburn.base.dtype import DTYPES
 from tinyburn.base.errors import BackendMismatch, ConfigError, GraphError
 from tinyburn.base.shape import Shape
@@ -21,7 +22,7 @@ from tinyburn.base.text import amount
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
-from .formula import argument_text, formula, op_name
+from .formula import argument_text, formula
 
 Results: TypeAlias = "Tensor[Any, Any, Any] | Sequence[Tensor[Any, Any, Any]]"
 Name: TypeAlias = Tensor[Any, Any, Any] | Param[Any, Any] | Module
@@ -195,7 +196,7 @@ def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], i
     return Item(
         label=labels[node],
         kind="constant" if node.is_constant else tracked if node.is_leaf else "operation",
-        op=op_name(node.op),
+        op=label_of(node.op),
         formula=formula(node.op, texts) if node.arguments else "",
         shape=node.shape,
         dtype=DTYPES[node.dtype],
