@@ -89,7 +89,7 @@ def test_rows_add_up_to_the_peak_by_category(name: str) -> None:
         assert picture.title.startswith(f"Peak {amount(report.peak_bytes)} at {report.peak_op}: ")
         by_letter: dict[str, int] = {}
         for letter, size in rows(picture):
-            by_letter[letter] = by_letter.get(letter, 0) + int(size.replace(" ", ""))
+            by_letter[letter] = by_letter.get(letter, 0) + bytes_of(size)
         assert {MARKS[Category[name.upper()]].letter: size for name, size in report.at_peak.items()} == {
             letter: size for letter, size in by_letter.items() if size
         }
@@ -97,12 +97,34 @@ def test_rows_add_up_to_the_peak_by_category(name: str) -> None:
 
 def test_largest_first_in_rows_and_bars() -> None:
     picture = card(train_mlp)
-    sizes = [int(size.replace(" ", "")) for _, size in rows(picture)]
+    shown = [size for _, size in rows(picture)]
+    sizes = [bytes_of(size) for size in shown]
     assert sizes == sorted(sizes, reverse=True)
     drawn = texts(picture)
     drawn = [size for size in drawn[drawn.index("bytes") :] if size.endswith(" B")]
-    assert drawn[:MAX_BARS] == [amount(size) for size in sizes[:MAX_BARS]]
-    assert f"in {len(sizes) - MAX_BARS} more, none of them larger" in texts(picture)
+    assert drawn[:MAX_BARS] == [f"{size} B" for size in shown[:MAX_BARS]]
+    assert any(line.startswith("in ") and line.endswith(" more") for line in texts(picture))
+
+
+def bytes_of(size: str) -> int:
+    """Of one buffer, as in ``512``, or of several alike, as in ``6 x 512``."""
+    count, _, each = size.replace(" ", "").rpartition("x")
+    return int(count or 1) * int(each)
+
+
+def test_buffers_that_say_the_same_are_one_row_with_a_count() -> None:
+    """Six layers of one size in a model: their weights, and their biases."""
+
+    def job(device: Device[Any], batch: int) -> Any:
+        weights = [Tensor.ones((4, 4), device) for _ in range(6)]
+        x = Tensor.ones((batch, 4), device)
+        for weight in weights:
+            x = x @ weight
+        return x
+
+    picture = peak(measure(job, NdArray.device(), 2))
+    assert [(letter, size) for letter, size in rows(picture) if letter == "I"] == [("I", "6 x 64"), ("I", "32")]
+    assert "6 x 64 B" in texts(picture)
 
 
 def test_drawing_says_what_the_text_says() -> None:
@@ -178,14 +200,17 @@ def test_large_logs_are_folded() -> None:
 
 
 def test_a_peak_of_very_many_buffers() -> None:
+    """All of them alike are one row; all of them different are the largest, and how many more."""
     log = EventLog()
     log.op("full", "", [])
     alive = [alloc(log, 4, Category.INPUT) for _ in range(5000)]
+    assert "5000 x 4  full" in peak(read_report(log, None)).text
+    alive += [alloc(log, 4 * size, Category.INPUT) for size in range(2, 102)]
     picture = peak(read_report(log, None))
-    assert f"{thousands(4 * (5000 - MAX_ROWS))}  … {thousands(5000 - MAX_ROWS)} more" in picture.text
+    assert f"… {thousands(101 - MAX_ROWS)} more" in picture.text
     assert len(picture.html) < 100_000
     *_, (_, _, totals) = walk(log)
-    assert sum(totals) == 20_000
+    assert sum(totals) == 20_000 + 4 * sum(range(2, 102))
     del alive
 
 

@@ -22,8 +22,9 @@ MAX_LINES = 8
 """Candidates that are drawn; those of the largest batches."""
 MAX_ROWS = 60
 
-_LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 26.0, 540.0, 270.0
+_LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 42.0, 540.0, 270.0
 _RIGHT, _BASE = _LEFT + _WIDTH, _TOP + _HEIGHT
+_HIDDEN = 3.0  # pixels: lines that are nearer than this look like one
 _ZOOM = 700.0  # where the close view of B and B + 1 begins
 _STYLE = (
     ".envelope{stroke-width:2.6;fill:none}.thin{stroke-width:.8}.thread{stroke-width:.5;stroke-dasharray:1 3}"
@@ -243,6 +244,7 @@ def _axes(lines: Lines) -> list[str]:
         drawn.append(path(f"M{xy(x, _BASE)}v5", "rule"))
         drawn.append(text(x, _BASE + 18, thousands(batch), "soft", "middle"))
     drawn.append(path(f"M{xy(_LEFT, _TOP)}V{number(_BASE)}H{number(_RIGHT)}", "rule ring"))
+    drawn.append(text(0, 12, "bytes at the peak", "soft"))
     return [*drawn, text((_LEFT + _RIGHT) / 2, _BASE + 36, "samples in a batch", "soft", "middle")]
 
 
@@ -272,13 +274,22 @@ def _formula(lines: Lines) -> list[str]:
     """Its line, and at its answer the way up from the budget to what that batch really needs."""
     if not lines.formula:
         return []
-    ends = [lines.at(lines.formula, batch) for batch in (0, lines.widest)]
+    ends = _apart([lines.at(lines.formula, batch) for batch in (0, lines.widest)], lines)
     drawn = [path(polyline(ends), "line budget", _DOTS)]
     answer, peak = lines.plan.formula_batch_size, lines.plan.formula_peak_bytes
     if answer and peak is not None:
         x = lines.axes.x(answer)
         drawn += [_upright(x), _square(x, lines.axes.y(peak))]
     return drawn
+
+
+def _apart(ends: list[tuple[float, float]], lines: Lines) -> list[tuple[float, float]]:
+    """The formula's line a little lower where it would hide one of the others."""
+    for line in lines.candidates:
+        gaps = [abs(lines.at(line, batch)[1] - y) for batch, (_, y) in zip((0, lines.widest), ends, strict=True)]
+        if max(gaps) < _HIDDEN and not is_point(line):
+            return [(x, y + 2 * _HIDDEN) for x, y in ends]
+    return ends
 
 
 def _budget(lines: Lines) -> list[str]:

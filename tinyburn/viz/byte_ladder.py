@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log10
+from math import ceil, log10
 
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.extras import How, Row
 from tinyburn.memory.measure import MemoryReport, check_report
 
+from .axes import short
 from .cards import Key, card_key, sheet
 from .picture import Picture
-from .svg import rect, text, text_width
+from .svg import Tip, number, path, rect, text, text_width, tip_texts, xy
 
 RUNGS = ("payload", "padding", "cached", "metadata", "gradient storage", "staging", "reserved")
 """From the values themselves to what the allocator took from the system."""
@@ -24,7 +25,8 @@ _MEANINGS = {
     "staging": "copied between host and device",
     "reserved": "payload, padding and cached",
 }
-_NAME, _BAR = 330.0, 260.0
+_BAR = 260.0
+_LEFT = 160 + text_width(max(_MEANINGS.values(), key=len))  # where the bars begin
 _UNKNOWN = (
     '<pattern id="unknown" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<path d="M0 0V7" class="line" stroke-width="1"/></pattern>'
@@ -91,40 +93,67 @@ def _size(row: Row) -> str:
 def _text(ladders: Mapping[str, Sequence[Row]]) -> str:
     if not ladders:
         return "No report was given."
-    rows = [
-        (name if row is ladder[0] else "", row.name, _size(row), row.how, _MEANINGS[row.name])
-        for name, ladder in ladders.items()
-        for row in ladder
-    ]
-    return table(("backend", "kind", "bytes", "how", "what it is"), rows)
+    rows = [(name if row is ladder[0] else "", *_row(row)) for name, ladder in ladders.items() for row in ladder]
+    if len(ladders) == 1:
+        return table(_HEADER, [row[1:] for row in rows])
+    return table(("backend", *_HEADER), rows)
+
+
+_HEADER = ("kind", "bytes", "how", "what it is")
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    return row.name, _size(row), row.how, _MEANINGS[row.name]
 
 
 def _drawing(title: str, ladders: Mapping[str, Sequence[Row]]) -> str:
     largest = max([row.bytes or 0 for ladder in ladders.values() for row in ladder], default=0)
     drawn: list[str] = []
+    tips: list[Tip] = []
     y = 0.0
     for name, ladder in ladders.items():
         drawn.append(text(0, y + 14, name, "ink bold"))
         y += 22
-        for row in ladder:
+        for row, words in zip(ladder, tip_texts(_HEADER, map(_row, ladder)), strict=True):
             drawn += _rung(row, y, largest)
+            tips.append(Tip(0, y, _LEFT + _BAR + 200, 22, words))
             y += 24
         y += 12
+    drawn = [*_axis(largest, y), *drawn]
+    y += 24
     keys = [card_key("measured", "box"), card_key("simulated, not run there", "ghost")]
     unknown = rect(0, 0, 26, 14, "line", 2, 'fill="url(#unknown)" style="fill:url(#unknown)"')
     keys.append(Key(unknown, "not measured, which is not 0"))
-    notes = ["The length of a bar is the logarithm of its bytes: each step to the right is ten times as much."]
-    return sheet(title, (_NAME + _BAR + 260, y), drawn, keys, notes, definitions=_UNKNOWN)
+    notes = ["Each line to the right is ten times as much."]
+    return sheet(title, (_LEFT + _BAR + 220, y), drawn, keys, notes, definitions=_UNKNOWN, tips=tips)
+
+
+def _wide(size: int, largest: int) -> float:
+    """The length of a bar, by the logarithm of its bytes."""
+    return _BAR * log10(1 + size) / max(log10(1 + largest), 1)
+
+
+def _axis(largest: int, base: float) -> list[str]:
+    """A line for 1, 10, 100 bytes and so on, with the number below as far as there is room."""
+    drawn: list[str] = []
+    powers = [10**power for power in range(len(str(max(largest, 1))))]
+    every = max(1, ceil(len(powers) * text_width("100 MB ") / _BAR))
+    for at, size in enumerate(powers):
+        x = _LEFT + _wide(size, largest)
+        drawn.append(path(f"M{xy(x, 22)}V{number(base)}", "line", 'stroke-width=".4"'))
+        if at % every == 0:
+            drawn.append(text(x, base + 14, short(size, size), "soft", "middle"))
+    return drawn
 
 
 def _rung(row: Row, y: float, largest: int) -> list[str]:
     """A name, a bar, and how its length is known."""
     label = [text(14, y + 13, row.name), text(150, y + 13, _MEANINGS[row.name], "soft")]
-    left = 160 + text_width(max(_MEANINGS.values(), key=len))
+    left = _LEFT
     if row.bytes is None:
         outline = rect(left, y + 1, _BAR, 16, "line", 2, 'style="fill:url(#unknown)"')
         return [*label, outline, text(left + _BAR + 12, y + 13, "not measured", "soft")]
-    width = _BAR * log10(1 + row.bytes) / max(log10(1 + largest), 1)
+    width = _wide(row.bytes, largest)
     bar = rect(left, y + 1, max(width, 1), 16, "ghost" if row.how == "simulated" else "box", 2)
     size = text(left + width + 12, y + 13, amount(row.bytes), "ink bold")
     return [*label, bar, size, text(left + width + 24 + text_width(amount(row.bytes)), y + 13, row.how, "soft")]

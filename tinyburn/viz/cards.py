@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from .layout import Point, Size
-from .svg import CHARACTER, LINE, MARKS, block, page, path, rect, text, text_width, xy
+from .svg import CHARACTER, LINE, MARKS, Tip, block, page, path, rect, text, text_width, xy
 
 MARGIN = 16.0
 _PADDING = 8.0
@@ -136,13 +136,18 @@ def sheet(
     notes: Sequence[str] = (),
     style: str = "",
     definitions: str = "",
+    tips: Iterable[Tip] = (),
 ) -> str:
-    """A whole picture: the title, the drawing in the middle, the legend and what else there is to say."""
+    """A whole picture: the title, the drawing in the middle, the legend and what else there is to say.
+
+    ``tips`` are placed as the drawing is.
+    """
     width = max(size[0], _NARROWEST)
     titles = wrap(title, int(width / _TITLE_CHARACTER)) or [""]
     top = MARGIN + 20 * len(titles) + 8
+    left = MARGIN + (width - size[0]) / 2
     body = [text(MARGIN, MARGIN + 10 + 20 * line, content, "ink title") for line, content in enumerate(titles)]
-    body += [f'<g transform="translate({xy(MARGIN + (width - size[0]) / 2, top)})">', *drawing, "</g>"]
+    body += [f'<g transform="translate({xy(left, top)})">', *drawing, "</g>"]
     x, y = 0.0, top + size[1] + 20
     for key in keys:
         needs = 34 + text_width(key.meaning) + 22
@@ -155,4 +160,5 @@ def sheet(
     for line in [line for note in notes for line in wrap(note, int(width / CHARACTER))]:
         body.append(text(MARGIN, y + 11, line, "soft"))
         y += LINE
-    return page(width + 2 * MARGIN, y + MARGIN - 6, title, body, ARROW + definitions, STYLE + style)
+    moved = [tip.moved(left, top) for tip in tips]
+    return page(width + 2 * MARGIN, y + MARGIN - 6, title, body, ARROW + definitions, STYLE + style, moved)

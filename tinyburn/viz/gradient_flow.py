@@ -29,7 +29,7 @@ from tinyburn.tensor import Tensor
 from .cards import Card, Key, arrow, curve, leaf_keys, line_key, sheet
 from .fold import LIMIT, Box, Drawn, box_words, checked_boxes, fold, small_enough, with_notes
 from .formula import count, digits, listed
-from .graph import absent_note, card_of
+from .graph import absent_note, card_of, tips_over
 from .layout import Point, Spacing, arrange
 from .model import Graph, Item, Name, read_graph
 from .picture import Picture
@@ -51,6 +51,7 @@ _LINES = {NONE: "line arrow off", DEAD: "rule flow zero", NONFINITE: "rule broke
 _STYLE = (
     ".flow{fill:none;stroke-linecap:butt}.zero{stroke-width:2;stroke-dasharray:2 4}"
     ".broken{stroke-width:5;stroke-dasharray:9 3 2 3;fill:none}.badge{stroke-width:1.4}"
+    ".halo{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
 )
 
 
@@ -96,9 +97,12 @@ def _picture(model: Graph, drawn: Drawn, states: Sequence[State], flow: Flow | N
     absent = f"{absent_note(model)}: no gradient (None), which is not zero" if model.absent else ""
     notes = [note for note in (_HOW if flow is None else "", drawn.note, absent) if note]
     title = _title(model, states, flow is not None)
-    return Picture(
-        title, with_notes(_table(model, drawn, boxes), notes), _svg(title, model, drawn, boxes, edges, notes)
-    )
+    rows = _rows(model, drawn, boxes)
+    svg = _svg(title, model, drawn, boxes, edges, rows, notes)
+    return Picture(title, with_notes(table(_HEADER, rows[::-1]), notes), svg)
+
+
+_HEADER = ("name", "operation", "formula", "shape", "gradient", "RMS", "remark", "module")
 
 
 # The states
@@ -247,13 +251,14 @@ def _change(model: Graph, states: Sequence[State], tracked: Sequence[int]) -> st
     return f"Gradient {verb} from {digits(start)} to {digits(states[leaf].rms)} (RMS) {ends}"
 
 
-def _table(model: Graph, drawn: Drawn, states: Sequence[State]) -> str:
+def _rows(model: Graph, drawn: Drawn, states: Sequence[State]) -> list[tuple[str, ...]]:
+    """What the table says of each box; it begins with the last of them, as the gradient does."""
     rows: list[tuple[str, ...]] = []
     for box, state in zip(drawn.boxes, states, strict=True):
         rms = {FLOWS: digits(state.rms), DEAD: "0"}.get(state.kind, "")
         remark = "; ".join(part for part in (state.share, state.remark) if part)
         rows.append((*box_words(model, box), state.kind, rms, remark, model.items[box.items[-1]].path))
-    return table(("name", "operation", "formula", "shape", "gradient", "RMS", "remark", "module"), rows[::-1])
+    return rows
 
 
 # The drawing: the boxes of the graph, and lines as wide as the gradient that comes back on them
@@ -277,7 +282,13 @@ class Widths:
 
 
 def _svg(
-    title: str, model: Graph, drawn: Drawn, boxes: Sequence[State], edges: Sequence[State], notes: Sequence[str]
+    title: str,
+    model: Graph,
+    drawn: Drawn,
+    boxes: Sequence[State],
+    edges: Sequence[State],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
 ) -> str:
     """``boxes`` and ``edges`` are the states of what is drawn, in the order of ``drawn``."""
     cards = [_with_state(card_of(model, box), state) for box, state in zip(drawn.boxes, boxes, strict=True)]
@@ -286,6 +297,7 @@ def _svg(
     ways = [(points[::-1], state.kind, state.rms) for points, state in zip(layout.routes, edges, strict=True)]
     body = [line for points, kind, rms in ways for line in _line(points, kind, widths.of(rms))]
     body += [part for points, kind, _ in ways if kind in _LINES for part in _badge(_middle(points), kind)]
+    body += [_size(points, rms, widths.of(rms)) for points, kind, rms in ways if kind == FLOWS]
     for card, state, (x, y) in zip(cards, boxes, layout.corners, strict=True):
         body += card.draw(x, y)
         if state.kind in (DEAD, NONFINITE, CANCELLED):
@@ -293,7 +305,8 @@ def _svg(
     on_lines = {kind for _, kind, _ in ways}
     keys = _keys(on_lines | {state.kind for state in boxes}, on_lines, widths)
     keys += leaf_keys({card.letter for card in cards})
-    return sheet(title, (layout.width + 10, layout.height), body, keys, notes, _STYLE)
+    tips = tips_over(cards, layout.corners, _HEADER, rows)
+    return sheet(title, (layout.width + 10, layout.height), body, keys, notes, _STYLE, tips=tips)
 
 
 def _with_state(card: Card, state: State) -> Card:
@@ -331,6 +344,15 @@ def _middle(points: Sequence[Point]) -> Point:
         return points[3 * (parts // 2)]
     a, b, c, d = points[:4]
     return ((a[0] + 3 * b[0] + 3 * c[0] + d[0]) / 8, (a[1] + 3 * b[1] + 3 * c[1] + d[1]) / 8)
+
+
+def _size(points: Sequence[Point], rms: float, width: float) -> str:
+    """The number of a line: on its right, or above it where it runs across."""
+    x, y = _middle(points)
+    (start_x, start_y), (end_x, end_y) = points[0], points[-1]
+    if len(points) == 4 and abs(end_x - start_x) > 2 * abs(end_y - start_y):
+        return text(x, y - width / 2 - 5, digits(rms), "ink gap halo", "middle")
+    return text(x + width / 2 + 4, y + 4, digits(rms), "ink gap halo")
 
 
 def _badge(at: Point, kind: str) -> list[str]:

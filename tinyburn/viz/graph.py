@@ -15,9 +15,10 @@ from tinyburn.base.text import amount, table, thousands
 from .cards import Card, Key, arrow, card_key, curve, fit, leaf_keys, line_key, sheet
 from .fold import LIMIT, Box, Drawn, box_label, box_words, checked_boxes, fold, small_enough, with_notes
 from .formula import count
-from .layout import arrange
+from .layout import Point, arrange
 from .model import LEAF_LETTERS, Graph, Name, Results, read_graph
 from .picture import Picture
+from .svg import Tip, tip_texts
 
 
 def graph(results: Results, /, *, boxes: int = LIMIT, **names: Name) -> Picture:
@@ -43,7 +44,11 @@ def graph(results: Results, /, *, boxes: int = LIMIT, **names: Name) -> Picture:
 def _picture(model: Graph, drawn: Drawn) -> Picture:
     title = _title(model)
     notes = [note for note in (drawn.note, absent_note(model)) if note]
-    return Picture(title, with_notes(_table(model, drawn), notes), _svg(title, model, drawn, notes))
+    rows = _rows(model, drawn)
+    return Picture(title, with_notes(table(_HEADER, rows), notes), _svg(title, model, drawn, rows, notes))
+
+
+_HEADER = ("name", "operation", "formula", "shape", "dtype", "bytes", "gradient", "module")
 
 
 def absent_note(model: Graph) -> str:
@@ -60,16 +65,17 @@ def _title(model: Graph) -> str:
     return f"{operations}; {thousands(len(tracked))} of {thousands(len(model.leaves))} leaves {verb} a gradient"
 
 
-def _table(model: Graph, drawn: Drawn) -> str:
+def _rows(model: Graph, drawn: Drawn) -> list[tuple[str, ...]]:
+    """What the table says of each box."""
     rows: list[tuple[str, ...]] = []
     for box in drawn.boxes:
         last = model.items[box.items[-1]]
         gradient = "yes" if gets_gradient(model, box) else "no"
         rows.append((*box_words(model, box), last.dtype, thousands(last.size), gradient, last.path))
-    return table(("name", "operation", "formula", "shape", "dtype", "bytes", "gradient", "module"), rows)
+    return rows
 
 
-def _svg(title: str, model: Graph, drawn: Drawn, notes: Sequence[str]) -> str:
+def _svg(title: str, model: Graph, drawn: Drawn, rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
     cards = [card_of(model, box) for box in drawn.boxes]
     layout = arrange([card.size for card in cards], drawn.edges, drawn.spine)
     body = [
@@ -78,7 +84,16 @@ def _svg(title: str, model: Graph, drawn: Drawn, notes: Sequence[str]) -> str:
     ]
     for card, (x, y) in zip(cards, layout.corners, strict=True):
         body += card.draw(x, y)
-    return sheet(title, (layout.width, layout.height), body, _keys(model, drawn), notes)
+    tips = tips_over(cards, layout.corners, _HEADER, rows)
+    return sheet(title, (layout.width, layout.height), body, _keys(model, drawn), notes, tips=tips)
+
+
+def tips_over(
+    cards: Sequence[Card], corners: Sequence[Point], header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> list[Tip]:
+    """For each card its row of the table."""
+    texts = tip_texts(header, rows)
+    return [Tip(*corner, *card.size, words) for card, corner, words in zip(cards, corners, texts, strict=True)]
 
 
 def gets_gradient(model: Graph, box: Box) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from math import ceil
 from textwrap import wrap
 
 from tinyburn.backend import Category
@@ -14,14 +15,17 @@ from tinyburn.memory.measure import MemoryReport, check_report
 from tinyburn.memory.timeline import SETUP, Step, Totals, moments
 
 from .axes import Axes
+from .cards import cut
 from .picture import Picture
-from .svg import LINE, MARKS, fill_of, number, page, path, text, text_width, xy
+from .svg import LINE, MARKS, Tip, fill_of, number, page, path, text, text_width, tip_texts, xy
 
 MAX_ROWS = 60
 """Of the table of operations; a longer one is folded."""
 MAX_COLUMNS = 240  # with more operations, runs of them share a column
 MAX_PHASES = 60  # that are told apart
-MAX_NAMES = 40  # columns that are wide enough for a name below
+MAX_NAMES = 45  # that have room below the columns
+_NAME_WIDTH = 13.0  # pixels between two of them
+_LONGEST = 24  # characters of a name
 MAX_LABEL = 100  # characters of the peak's label
 
 ORDER = (
@@ -195,9 +199,18 @@ def _operations(columns: Sequence[Column], kept: list[int]) -> str:
             most = thousands(peak_of(left_out).total)
             rows.append(["", "", f"… {thousands(len(left_out))} more, at most", *[""] * len(present), most])
         column = columns[row]
-        sizes = [thousands(size) for size in (*[column.totals[category] for category in present], column.total)]
-        rows.append([str(column.first), column.step.phase, str(column.step), *sizes])
-    return table(("", "phase", "operation", *(MARKS[category].name for category in present), "total"), rows)
+        rows.append(_row(column, present))
+    return table(_header(present), rows)
+
+
+def _header(present: Sequence[Category]) -> tuple[str, ...]:
+    return ("", "phase", "operation", *(MARKS[category].name for category in present), "total")
+
+
+def _row(column: Column, present: Sequence[Category]) -> list[str]:
+    """What the table says of a column."""
+    sizes = [thousands(size) for size in (*[column.totals[category] for category in present], column.total)]
+    return [str(column.first), column.step.phase, str(column.step), *sizes]
 
 
 # The drawing: columns of stacked categories, the phases below, the peak and the plan over them
@@ -209,17 +222,27 @@ def _svg(columns: list[Column], planned: list[Column], title: str) -> str:
     shown, foreseen = merged(columns, length), merged(planned, length)
     titles = wrap(title, 110)
     axes = _axes(shown, foreseen, TOP + HEIGHT + LINE * (len(titles) - 1))
-    names = [column.step.op for column in shown] if len(shown) <= MAX_NAMES else []
-    below = axes.base + 34 + max([0.71 * text_width(name) for name in names], default=0)
+    names = names_of(shown, axes)
+    below = axes.base + 34 + max([0.71 * text_width(name) for name, _ in names], default=0)
     notes = _notes(shown, length, axes)
     body = [text(12, 22 + LINE * row, line, "ink title") for row, line in enumerate(titles)]
     body += _plot(shown, foreseen, axes)
-    body += [_name(name, axes.x(index + 0.5), axes.base) for index, name in enumerate(names)]
+    body += [_name(name, x, axes.base) for name, x in names]
     body += _legend(shown, foreseen, axes)
     body += [text(LEFT, below + LINE * row + 10, note, "soft") for row, note in enumerate(notes)]
     wide = [12 + 7.9 * len(line) for line in titles] + [LEFT + text_width(note) for note in notes]
     width = 12 + max(axes.right + 24 + _LEGEND_WIDTH, *wide)
-    return page(width, below + LINE * len(notes) + 12, title, body, style=_HALO)
+    return page(width, below + LINE * len(notes) + 12, title, body, style=_HALO, tips=_tips(shown, axes))
+
+
+def _tips(columns: Sequence[Column], axes: Axes) -> list[Tip]:
+    """Each column's row of the table, as far as the table has room for all."""
+    if len(columns) > MAX_ROWS:
+        return []
+    rows = [_row(column, present_in(columns)) for column in columns]
+    texts = tip_texts(_header(present_in(columns)), rows)
+    wide = axes.x(1) - axes.x(0)
+    return [Tip(axes.x(at), axes.roof, wide, axes.height, words) for at, words in enumerate(texts)]
 
 
 def _axes(columns: Sequence[Column], planned: Sequence[Column], base: float) -> Axes:
@@ -334,8 +357,45 @@ def _label(run: Sequence[Column], axes: Axes) -> str:
     return phase if text_width(phase) + 3 < axes.x(len(run)) - axes.x(0) else phase[0]
 
 
+def names_of(columns: Sequence[Column], axes: Axes) -> list[tuple[str, float]]:
+    """The names below the columns, each with its x: operations where they have room, else the modules they ran in."""
+    if len(columns) <= MAX_NAMES:
+        return [(cut(column.step.op, _LONGEST), axes.x(at + 0.5)) for at, column in enumerate(columns)]
+    least = ceil(_NAME_WIDTH * axes.count / axes.width)
+    found: list[tuple[str, float]] = []
+    start = 0
+    for phase in phases_of(columns):
+        runs = _module_runs(phase, least)
+        found += [(cut(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
+        start += len(phase)
+    return found
+
+
+def _module_runs(columns: Sequence[Column], least: int) -> list[tuple[str, int, int]]:
+    """Neighbours that ran in one module, ``least`` of them or more: its path, and where the run begins and ends.
+
+    Of modules inside modules it takes the deepest of which most have so many.
+    """
+    inside = sum(bool(column.step.path) for column in columns)
+    wide: list[tuple[str, int, int]] = []
+    for depth in range(max(column.step.path.count(".") + 1 for column in columns), 0, -1):
+        runs: list[tuple[str, int, int]] = []
+        for path_, run in groupby(enumerate(columns), key=lambda pair: _shortened(pair[1].step.path, depth)):
+            places = [at for at, _ in run]
+            runs.append((path_, places[0], places[-1] + 1))
+        wide = [run for run in runs if run[0] and run[2] - run[1] >= least]
+        if 2 * sum(end - first for _, first, end in wide) >= inside:
+            break
+    return wide
+
+
+def _shortened(path_: str, depth: int) -> str:
+    """The first names of a module's path."""
+    return ".".join(path_.split(".")[:depth])
+
+
 def _name(name: str, x: float, base: float) -> str:
-    """An operation's name below its column, leaning so that neighbours do not touch."""
+    """A name below its columns, leaning so that neighbours do not touch."""
     return f'<g transform="translate({xy(x + 4, base + 34)}) rotate(-45)">{text(0, 0, name, "ink", "end")}</g>'
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from tinyburn.backend import Category
@@ -15,7 +15,7 @@ from tinyburn.memory.whatif import WhatIf, past_their_use, this_one_recomputed, 
 
 from .cards import category_keys, cut, sheet
 from .picture import Picture
-from .svg import MARKS, block, number, path, rect, text, text_width, xy
+from .svg import MARKS, Tip, block, number, path, rect, text, text_width, tip_texts, xy
 
 MAX_ROWS = 60
 """Of the table of buffers; a longer one is folded."""
@@ -29,7 +29,7 @@ _HOW = (
 )
 
 _BAR, _LIFE = 150.0, 210.0  # the widest bar, and the whole job in the lives
-_NUMBERS = 128.0  # where the bars begin, after the letter and the bytes
+_NUMBERS = 150.0  # where the bars begin, after the letter and the bytes
 _MIDDLE = _NUMBERS + _BAR + 14  # and where the words do
 _HEADING = "the operation that made it, and what keeps it"
 _LONGEST = 58  # characters of a line in the middle
@@ -54,7 +54,8 @@ def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Pictu
     values = [history.value_in(holder.buffer, report.peak_event) for holder in alive]
     alone = [this_one_recomputed(history, value) for value in values[:MAX_BARS]]  # looked for where there is a bar
     answers = [*alone, *[None] * (len(alive) - len(alone))]
-    entries = [_entry(holder, history, answer, names_known) for holder, answer in zip(alive, answers, strict=True)]
+    pairs = zip(alive, answers, strict=True)
+    entries = _alike_together([_entry(holder, history, answer, names_known) for holder, answer in pairs])
     idle = _idle_at(report.peak_event, history)
     notes = _notes(idle, alive, names_known)
     moment = (history.number(report.peak_event), len(history.ops))
@@ -65,13 +66,15 @@ def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Pictu
 
 @dataclass(frozen=True)
 class Entry:
-    """One buffer in words.
+    """One buffer in words, or several that differ in nothing but their place in the job.
 
     Attributes:
+        bytes: of each of them.
         made_by, written: the operation that wrote what is in it at the peak, in words and by its number.
         since, until: the numbers of the operations at both ends of its life.
         until_text: the last of them in words.
         alone: the peak if this buffer alone were recomputed; None if it cannot be, or if nobody looked.
+        count: how many there are.
     """
 
     letter: str
@@ -83,10 +86,23 @@ class Entry:
     until_text: str
     kept_by: str
     alone: WhatIf | None
+    count: int = 1
+
+    @property
+    def total(self) -> int:
+        """The bytes of all of them."""
+        return self.count * self.bytes
+
+    @property
+    def size(self) -> str:
+        """``512 B``, or ``6 x 512 B``."""
+        return f"{self.count} x {amount(self.bytes)}" if self.count > 1 else amount(self.bytes)
 
     @property
     def since_text(self) -> str:
         """Where its life begins, and where it was written again, if it was."""
+        if self.count > 1:
+            return f"from {self.since} on"
         return str(self.since) if self.written == self.since else f"{self.since}, written again in {self.written}"
 
 
@@ -136,11 +152,36 @@ def _entry(holder: Holder, history: History, alone: WhatIf | None, names_known: 
     )
 
 
+def _alike_together(entries: Sequence[Entry]) -> list[Entry]:
+    """Entries that say the same become one with a count, which lives from the first beginning to the last end."""
+    found: dict[tuple[object, ...], Entry] = {}
+    for entry in entries:
+        same = (entry.letter, entry.bytes, entry.made_by, entry.kept_by)
+        other = found.get(same)
+        if other is None:
+            found[same] = entry
+            continue
+        last = max(other, entry, key=lambda one: one.until)
+        since = min(other.since, entry.since)
+        found[same] = replace(
+            other,
+            since=since,
+            written=since,
+            until=last.until,
+            until_text=last.until_text,
+            alone=None,
+            count=other.count + 1,
+        )
+    return sorted(found.values(), key=lambda entry: -entry.total)
+
+
 def _kept_by(holder: Holder, names_known: bool) -> str:
     """Every reason why a buffer is alive."""
     reasons = [*map(str, holder.savers), *[f"name {name}" for name in holder.names]]
     if reasons:
         return "; ".join(reasons)
+    if holder.category is Category.GRADIENT:
+        return "the gradients that backward() returns"
     if holder.made_by.phase == "backward":
         return "the backward pass, on its way"
     return "a call that still runs" if names_known else "no node; a name or a call"
@@ -157,17 +198,22 @@ def _notes(idle: Collection[int], alive: Sequence[Holder], names_known: bool) ->
 # The tables
 
 
+_HEADER = ("", "bytes", "made by", "since", "until", "kept by")
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    """What the table says of it."""
+    return entry.letter, _number(entry), entry.made_by, entry.since_text, entry.until_text, entry.kept_by
+
+
 def _text(found: _Findings) -> str:
     shown, rest = found.entries[:MAX_ROWS], found.entries[MAX_ROWS:]
-    rows = [
-        (entry.letter, thousands(entry.bytes), entry.made_by, entry.since_text, entry.until_text, entry.kept_by)
-        for entry in shown
-    ]
+    rows = [_row(entry) for entry in shown]
     if rest:
-        rows.append(("", thousands(sum(entry.bytes for entry in rest)), f"… {thousands(len(rest))} more", "", "", ""))
+        count = sum(entry.count for entry in rest)
+        rows.append(("", thousands(sum(entry.total for entry in rest)), f"… {thousands(count)} more", "", "", ""))
     rows.append(("", thousands(found.peak), "total", "", "", ""))
-    header = ("", "bytes", "made by", "since", "until", "kept by")
-    lines = [f"Alive at the peak, in operation {found.moment[0]}:", table(header, rows), "", "What if:"]
+    lines = [f"Alive at the peak, in operation {found.moment[0]}:", table(_HEADER, rows), "", "What if:"]
     answers = [(answer.question, thousands(answer.touched), *_answer(found.peak, answer)) for answer in found.answers]
     lines.append(table(("", "buffers", "peak", "change", "at"), answers))
     alone = [
@@ -179,6 +225,11 @@ def _text(found: _Findings) -> str:
         lines += ["", "What if one activation alone is recomputed:"]
         lines.append(table(("bytes", "made by", "since", "peak", "change", "at"), alone))
     return "\n".join([*lines, "", *[row for note in found.notes for row in wrap(note, 110)]])
+
+
+def _number(entry: Entry) -> str:
+    """Its bytes in the table, whose heading has the unit."""
+    return entry.size.removesuffix(" B")
 
 
 def _answer(before: int, answer: WhatIf) -> tuple[str, str, str]:
@@ -199,18 +250,22 @@ def _svg(found: _Findings) -> str:
         text(right, 10, "its life in the job", "soft"),
     ]
     y = 24.0
-    for entry, words in zip(shown, lines, strict=True):
-        drawing += _buffer(entry, words, y, shown[0].bytes)
+    tips: list[Tip] = []
+    for entry, words, tip in zip(shown, lines, tip_texts(_HEADER, map(_row, shown)), strict=True):
+        drawing += _buffer(entry, words, y, shown[0].total)
         drawing += _life(entry, y, right, found.moment[1])
-        y += 13 * len(words) + 10
+        tips.append(Tip(0, y, right + _LIFE, 14 * len(words) + 8, tip))
+        y += 14 * len(words) + 10
     if rest:
-        drawing.append(text(_NUMBERS - 10, y + 15, amount(sum(entry.bytes for entry in rest)), "ink", "end"))
-        drawing.append(text(_NUMBERS, y + 15, f"in {len(rest)} more, none of them larger", "soft"))
+        drawing.append(text(_NUMBERS - 10, y + 15, amount(sum(entry.total for entry in rest)), "ink", "end"))
+        count = sum(entry.count for entry in rest)
+        drawing.append(text(_NUMBERS, y + 15, f"in {count} more", "soft"))
         y += 26
     drawing += _moment(right, y, found.moment)
     drawing += _answers(found.answers, found.peak, y + 40)
     size = (max(right + _LIFE, 860), y + 50 + 24 * (len(found.answers) + 1))
-    return sheet(found.title, size, drawing, category_keys({entry.letter for entry in shown}), found.notes)
+    keys = category_keys({entry.letter for entry in shown})
+    return sheet(found.title, size, drawing, keys, found.notes, tips=tips)
 
 
 def _lines(entry: Entry, peak: int) -> list[str]:
@@ -222,13 +277,13 @@ def _lines(entry: Entry, peak: int) -> list[str]:
 
 
 def _buffer(entry: Entry, lines: Sequence[str], y: float, largest: int) -> list[str]:
-    width = max(_BAR * entry.bytes / max(largest, 1), 1)
+    width = max(_BAR * entry.total / max(largest, 1), 1)
     return [
         text(6, y + 15, entry.letter, "ink bold", "middle"),
-        text(_NUMBERS - 10, y + 15, amount(entry.bytes), "ink", "end"),
+        text(_NUMBERS - 10, y + 15, entry.size, "ink", "end"),
         block(_NUMBERS, y + 2, width, 18, entry.letter),
         text(_MIDDLE, y + 11, lines[0], "ink bold"),
-        *[text(_MIDDLE, y + 24 + 13 * row, line, "soft") for row, line in enumerate(lines[1:])],
+        *[text(_MIDDLE, y + 25 + 14 * row, line, "soft") for row, line in enumerate(lines[1:])],
     ]
 
 
@@ -261,7 +316,7 @@ def _answers(answers: Sequence[WhatIf], peak: int, y: float) -> list[str]:
     for row, (question, size, words) in enumerate(rows):
         top = y + 10 + 24 * row
         drawn.append(text(0, top + 13, question))
-        drawn.append(rect(160, top + 1, max(size * scale, 1), 16, "box"))
-        drawn.append(text(374, top + 13, amount(size), "ink bold"))
-        drawn.append(text(374 + text_width(amount(size)) + 14, top + 13, cut(words, _LONGEST), "soft"))
+        drawn.append(rect(180, top + 1, max(size * scale, 1), 16, "box"))
+        drawn.append(text(394, top + 13, amount(size), "ink bold"))
+        drawn.append(text(394 + text_width(amount(size)) + 14, top + 13, cut(words, _LONGEST), "soft"))
     return drawn

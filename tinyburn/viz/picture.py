@@ -10,8 +10,21 @@ from urllib.parse import quote
 
 from tinyburn.base.errors import ConfigError
 
+from .svg import Tip, number, without_tips
+
 _PLAIN = " !$()*+,-./:;=?@[]^_`{|}~'"
 """Characters that need no encoding inside a quoted data URL."""
+
+
+_FRAME = '<div style="overflow-x:auto"><div style="position:relative;width:max-content">'
+
+
+def _over(tip: Tip) -> str:
+    """A tip where it belongs over the image: an empty element, which a reader's mouse finds and nothing else."""
+    x, y, width, height = map(number, (tip.x, tip.y, tip.width, tip.height))
+    place = f"position:absolute;left:{x}px;top:{y}px;width:{width}px;height:{height}px"
+    words = escape(tip.text).replace("\n", "&#10;")
+    return f'<span style="{place}" title="{words}"></span>'
 
 
 @dataclass(frozen=True)
@@ -37,9 +50,15 @@ class Picture:
 
     @property
     def html(self) -> str:
-        """One ``<img>``. The lines of the SVG stay lines, so that a diff of a notebook can be read."""
-        encoded = "%0A\n".join(quote(line, safe=_PLAIN) for line in self.svg.splitlines())
-        return f'<img alt="{escape(self.title)}" src="data:image/svg+xml,{encoded}">'
+        """One ``<img>`` in a frame of its own, and its tips over it.
+
+        A notebook makes wide images narrower, and their text too small to read; in this frame they keep their size, and
+        scroll. The lines of the SVG stay lines, so that a diff of a notebook can be read.
+        """
+        drawing, tips = without_tips(self.svg)
+        encoded = "%0A\n".join(quote(line, safe=_PLAIN) for line in drawing.splitlines())
+        image = f'<img alt="{escape(self.title)}" style="max-width:none" src="data:image/svg+xml,{encoded}">'
+        return "\n".join([f"{_FRAME}{image}", *map(_over, tips), "</div></div>"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the SVG to a file that ends in ``.svg``, or the title and the text to one that ends in ``.txt``."""

@@ -9,16 +9,19 @@ of colour vision, and stand at 3:1 or more on white and on #111.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from html import escape
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from html import escape, unescape
 
 from tinyburn.backend import Category
 
-CHARACTER = 6.7
-"""Width of one character of the standard text, in pixels."""
-LINE = 16
-"""Height of one line of the standard text, in pixels."""
+SMALLEST = 12
+"""The size of the standard text in pixels. No text is smaller, and a notebook never makes a picture smaller."""
+CHARACTER = 7.3
+"""Width of one of its characters."""
+LINE = 17
+"""Height of one of its lines."""
 
 # Colours
 
@@ -112,11 +115,58 @@ def path(commands: str, style: str, extra: str = "") -> str:
     return f'<path d="{commands}" class="{style}"{_more(extra)}/>'
 
 
+@dataclass(frozen=True)
+class Tip:
+    """A text that shows when the mouse rests on a rectangle, given by its top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+
+    def moved(self, x: float, y: float) -> Tip:
+        """So many pixels to the right and down."""
+        return replace(self, x=self.x + x, y=self.y + y)
+
+
+def tip_texts(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The rows of a picture's table as tips: each cell that is not empty, after the name of its column."""
+    pairs = [zip(header, row, strict=True) for row in rows]
+    return ["\n".join(f"{name}: {cell}" if name else cell for name, cell in row if cell) for row in pairs]
+
+
+def _tip(tip: Tip) -> str:
+    place = f'x="{number(tip.x)}" y="{number(tip.y)}" width="{number(tip.width)}" height="{number(tip.height)}"'
+    lines = "&#10;".join(map(_escaped, tip.text.split("\n")))
+    return f'<rect {place} class="tip"><title>{lines}</title></rect>'
+
+
+_TIP = re.compile(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" class="tip"><title>(.*?)</title></rect>\n')
+
+
+def without_tips(svg: str) -> tuple[str, list[Tip]]:
+    """A page without its tips, and these: an image in a notebook does not show them by itself."""
+    tips = [
+        Tip(float(x), float(y), float(width), float(height), unescape(words))
+        for x, y, width, height, words in _TIP.findall(svg)
+    ]
+    return _TIP.sub("", svg), tips
+
+
 def _more(extra: str) -> str:
     return f" {extra}" if extra else ""
 
 
-def page(width: float, height: float, title: str, body: Iterable[str], definitions: str = "", style: str = "") -> str:
+def page(
+    width: float,
+    height: float,
+    title: str,
+    body: Iterable[str],
+    definitions: str = "",
+    style: str = "",
+    tips: Iterable[Tip] = (),
+) -> str:
     """The whole SVG. ``title`` is what a screen reader says; colours follow the reader's light or dark theme."""
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {xy(width, height)}"'
     lines = [
@@ -126,6 +176,7 @@ def page(width: float, height: float, title: str, body: Iterable[str], definitio
         f"<defs>{_HATCHES}{definitions}</defs>",
         rect(0, 0, width, height, "paper"),
         *body,
+        *map(_tip, tips),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -137,12 +188,14 @@ def _theme(colours: dict[str, str]) -> str:
     rules.append(f".line{{stroke:{colours['line']};fill:none}}.head{{fill:{colours['line']}}}")
     rules.append(f".box{{fill:{colours['fill']};stroke:{colours['line']}}}")
     rules.append(f".ghost{{fill:{colours['paper']};stroke:{colours['line']};stroke-dasharray:4 3}}")
+    rules.append(".tip{fill:none;pointer-events:all}")
     rules.append(f".rule{{stroke:{colours['ink']}}}.gap{{stroke:{colours['paper']}}}")
     return "".join(rules)
 
 
 _STYLE = (
-    "text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:11px}"
+    "text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+    f"font-size:{SMALLEST}px}}"
     ".title{font-size:13px;font-weight:bold}.bold{font-weight:bold}"
     f"{_theme(LIGHT)}@media (prefers-color-scheme:dark){{{_theme(DARK)}}}"
 ) + "".join(f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values())
