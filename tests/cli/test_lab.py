@@ -31,6 +31,7 @@ FOLDERS = {
     "IPYTHONDIR": "ipython",
 }
 ALT_AND_WIDTH = "images => images.map(image => [image.alt, image.complete && image.naturalWidth])"
+SHOWN_AND_DRAWN = "images => images.map(image => [image.clientWidth, image.naturalWidth])"
 SECONDS = 60
 
 
@@ -102,12 +103,14 @@ def test_the_first_page_shows_with_its_pictures_and_without_trust(lab: Lab):
         page.wait_for_selector(".jp-Notebook h1", timeout=SECONDS * 1000)
         assert page.inner_text(".jp-Notebook h1").startswith("tinyburn")
         page.wait_for_selector(".jp-OutputArea-output img", timeout=SECONDS * 1000)
-        pictures = page.eval_on_selector_all(
-            ".jp-OutputArea-output img",
-            "images => images.map(image => [image.alt, image.complete && image.naturalWidth])",
-        )
+        pictures = page.eval_on_selector_all(".jp-OutputArea-output img", ALT_AND_WIDTH)
         assert pictures
         assert all(alt and width > 0 for alt, width in pictures)
+        for width in (1280, 800):
+            page.set_viewport_size({"width": width, "height": 900})
+            sizes = page.eval_on_selector_all(".jp-OutputArea-output img", SHOWN_AND_DRAWN)
+            assert sizes
+            assert all(shown == drawn for shown, drawn in sizes), "a picture, and its text, was made smaller"
         browser.close()
     assert trusted_notebooks(lab.data) == 0
 

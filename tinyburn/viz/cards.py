@@ -13,7 +13,8 @@ MARGIN = 16.0
 _PADDING = 8.0
 _BAND = 24.0  # the coloured band of a card and its letter
 _STACK = 4.0  # how far the cards behind the first one of a stack look out
-_LONGEST = 44  # characters in one line of a card
+LONGEST = 44
+"""Characters in one line of a card."""
 _NARROWEST = 600.0  # a sheet, so that its title has room
 _TITLE_CHARACTER = 8.0
 
@@ -73,7 +74,7 @@ class Card:
         return parts + [text(left, y + 18 + LINE * (n + 1), line, "soft") for n, line in enumerate(self.under)]
 
 
-def fit(head: str, rest: str = "", longest: int = _LONGEST) -> tuple[str, str]:
+def fit(head: str, rest: str = "", longest: int = LONGEST) -> tuple[str, str]:
     """The first line of a card, cut to what a card can hold. The text form of a picture cuts nothing."""
     head = cut(head, longest)
     return head, cut(rest, max(longest - len(head) - 1, 8))

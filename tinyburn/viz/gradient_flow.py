@@ -313,7 +313,8 @@ def _with_state(card: Card, state: State) -> Card:
     """The card of picture 1, with the gradient's size in place of the value's. A constant's says it already."""
     if state.kind == NONE and card.style.startswith("ghost"):
         return replace(card, under=card.under[:1])
-    return replace(card, under=(*card.under[1:-1], f"gradient: {state.text}"))
+    kept = card.under[1:] if card.letter else ()  # of a leaf, that it is shared
+    return replace(card, under=(*kept, f"gradient: {state.text}"))
 
 
 def _line(points: Sequence[Point], kind: str, width: float) -> list[str]:

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from tinyburn.base.text import amount, table, thousands
 
-from .cards import Card, Key, arrow, card_key, curve, fit, leaf_keys, line_key, sheet
+from .cards import LONGEST, Card, Key, arrow, card_key, curve, fit, leaf_keys, line_key, sheet
 from .fold import LIMIT, Box, Drawn, box_label, box_words, checked_boxes, fold, small_enough, with_notes
 from .formula import count
 from .layout import Point, arrange
-from .model import LEAF_LETTERS, Graph, Name, Results, read_graph
+from .model import LEAF_LETTERS, Graph, Item, Name, Results, read_graph
 from .picture import Picture
 from .svg import Tip, tip_texts
 
@@ -110,12 +110,23 @@ def card_of(model: Graph, box: Box) -> Card:
         return Card(*fit(box_label(model, box)), _inside(model, box), style=style, stacked=True)
     if last.is_operation:
         style = strong if is_root else "box"
-        return Card(*fit(last.label, f"= {last.formula}"), (f"{last.op} {last.summary}",), style=style)
+        return Card(*fit(last.label, _formula(model, last)), (f"{last.op} {last.summary}",), style=style)
     head, _ = fit(last.label)
     if last.gets_gradient:
         letter = LEAF_LETTERS[last.kind]
-        return Card(head, "", (last.summary,), letter, f"box s{letter} {'thick' if is_root else 'frame'}")
+        users = model.users[box.items[0]]
+        shared = (f"shared by {users} operations",) if users > 1 else ()
+        return Card(head, "", (last.summary, *shared), letter, f"box s{letter} {'thick' if is_root else 'frame'}")
     return Card(head, "no gradient", (last.summary,), "", "ghost frame")
+
+
+def _formula(model: Graph, item: Item) -> str:
+    """What an operation computes. Where it is too long for a card, parts of modules go by their last names alone."""
+    words = f"= {item.formula}"
+    if len(f"{item.label} {words}") > LONGEST:
+        for label in sorted((model.items[parent].label for parent in item.parents), key=len, reverse=True):
+            words = words.replace(label, label.rpartition(".")[2])
+    return words
 
 
 def _inside(model: Graph, box: Box) -> tuple[str, str]:

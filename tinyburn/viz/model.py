@@ -7,8 +7,10 @@ the same program makes the same picture in every process. The walk is a loop: a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from math import prod
 from typing import Any, TypeAlias
@@ -106,6 +108,11 @@ class Graph:
     def leaves(self) -> list[int]:
         """The numbers of the leaves and constants, in the order of their discovery."""
         return [number for number, item in enumerate(self.items) if not item.is_operation]
+
+    @cached_property
+    def users(self) -> Counter[int]:
+        """For each item how many operations use its value."""
+        return Counter(parent for item in self.items for parent in set(item.parents))
 
 
 def read_graph(picture: str, results: Results, names: Mapping[str, Name]) -> Graph:
