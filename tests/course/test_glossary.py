@@ -11,6 +11,7 @@ import pytest
 from tests.course.lessons import LESSONS, Lesson
 
 PAGE = Path(__file__).parents[2] / "docs" / "glossary.md"
+TO_A_LESSON = re.compile(r"\[[^\]]*\]\((\d\d)_[^)]*\)")
 
 
 class Term(NamedTuple):
@@ -27,8 +28,12 @@ def terms() -> list[Term]:
 
 
 def prose(lesson: Lesson) -> str:
-    """The text of a lesson without code, formulas and links' targets: what is read as words."""
-    text = "\n\n".join(lesson.texts)
+    """The text of a lesson without code, formulas and links' targets: what is read as words.
+
+    A link to a later lesson may name what is explained there, and so does the heading of the gradient flow.
+    """
+    text = "\n\n".join(lesson.texts).replace("## The gradient flow\n", "\n")
+    text = TO_A_LESSON.sub(lambda link: " " if int(link[1]) > lesson.number else link[0], text)
     for pattern in (r"```.*?```", r"`[^`]*`", r"\$[^$]*\$", r"\]\([^)]*\)"):
         text = re.sub(pattern, " ", text, flags=re.DOTALL)
     return text
