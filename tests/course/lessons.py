@@ -56,6 +56,11 @@ class Lesson:
         """Their numbers."""
         return [found[1] for code in self.codes if (found := CHECK.fullmatch(code))]
 
+    def asked(self, number: str) -> str:
+        """The text of an exercise, which begins with its number."""
+        (text,) = [text for text in self.texts if f"**{number}** " in text]
+        return f"**{number}** " + text.split(f"**{number}** ")[1].strip()
+
     @property
     def minutes(self) -> int:
         """By the rule of docs/teaching.md."""
