@@ -15,7 +15,7 @@ from .exercises import exercise
 Job: TypeAlias = Callable[[Device[Any], int], Any]
 
 _LOW = 1424
-"""The peak of a step that drops the prediction and the target after their last use."""
+"""The peak of a step that drops the output and the target after their last use."""
 
 
 def _training_step(device: Device[Any], batch: int) -> Any:
@@ -54,16 +54,16 @@ def is_peak(answer: int) -> bool:
     "6.2",
     hints=(
         "which two tensors does nobody need after the subtraction?",
-        "give the difference a name; then `del` can drop prediction and target",
+        "give the difference a name; then `del` can drop output and target",
     ),
     solution="""
 def answer(device, batch):
     layer = tb.nn.LinearConfig(8, 4).init(device)
     x = tb.Tensor.ones((batch, 8), device)
     target = tb.Tensor.zeros((batch, 4), device)
-    prediction = layer(x)
-    difference = prediction - target
-    del prediction, target
+    output = layer(x)
+    difference = output - target
+    del output, target
     return (difference ** 2).mean().backward()
 """,
     wrong=(
@@ -72,9 +72,9 @@ def answer(device, batch):
     layer = tb.nn.LinearConfig(8, 4).init(device)
     x = tb.Tensor.ones((batch, 8), device)
     target = tb.Tensor.zeros((batch, 4), device)
-    prediction = layer(x)
-    difference = prediction - target
-    del prediction
+    output = layer(x)
+    difference = output - target
+    del output
     return (difference ** 2).mean().backward()
 """,
         """

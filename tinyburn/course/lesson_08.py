@@ -21,11 +21,11 @@ def _dense_step(device: Device[Any], batch: int) -> Any:
     layer = nn.LinearConfig(512, 256).init(device)
     x = Tensor.ones((batch, 512), device)
     target = Tensor.zeros((batch, 256), device)
-    return _mean_square(layer(x), target).backward()
+    return _mean_squared_error(layer(x), target).backward()
 
 
-def _mean_square(prediction: Any, target: Any) -> Any:
-    return ((prediction - target) ** 2).mean()
+def _mean_squared_error(output: Any, target: Any) -> Any:
+    return ((output - target) ** 2).mean()
 
 
 def _gradients(job: Job) -> list[Any]:
@@ -94,7 +94,7 @@ def _by_trying(budget: int, lines: list[tuple[int, int]]) -> int:
 @exercise(
     "8.3",
     hints=(
-        "the backward pass needs x and the difference; who still holds the prediction?",
+        "the backward pass needs x and the difference; who still holds the output?",
         "a function has names for its arguments; write the loss as one expression, without a function",
     ),
     solution="""
@@ -110,8 +110,8 @@ def answer(device, batch):
     layer = tb.nn.LinearConfig(512, 256).init(device)
     x = tb.Tensor.ones((batch, 512), device)
     target = tb.Tensor.zeros((batch, 256), device)
-    prediction = layer(x)
-    return ((prediction - target) ** 2).mean().backward()
+    output = layer(x)
+    return ((output - target) ** 2).mean().backward()
 """,
         """
 def answer(device, batch):
