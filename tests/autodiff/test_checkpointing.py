@@ -198,6 +198,17 @@ class TestSegments:
         assert kinds.count(2) == kinds.count(3) > 0  # SAVE and RELEASE
         assert log.live_bytes == 0
 
+    def test_the_input_of_a_segment_goes_once_it_has_run_again(self) -> None:
+        # Five segments: on the way back the input of each is freed before the segment before it runs again.
+        log = memory.measure(_tanh_mlp(5, 5), PLAIN.device(), 8).events
+        saves = [event for event in log.events if event[0] == Kind.SAVE]
+        inputs = [buffer for _, buffer, _, _, operation, _ in saves if log.names[operation] == "checkpoint"]
+        ops = [event[0] == Kind.OP for event in log.events]
+        freed = [at for at, event in enumerate(log.events) if event[0] == Kind.FREE and event[1] in inputs]
+        assert [log.events[at][1] for at in freed] == inputs[::-1]
+        assert len(inputs) == 5
+        assert all(any(ops[start:end]) for start, end in pairwise(freed))
+
     def test_dropout_draws_the_same_mask_again(self, base: UnderTest) -> None:
         # Row 17 of the cases: with y = x * mask, the gradient of sum(y) is the mask, and y is the mask for x = 1.
         device = base.inside(Autodiff).device()

@@ -19,7 +19,7 @@ from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
 
 from .backward import Walk, backward_order
-from .nodes import GraphArray, LeafNode, Node, attach_node, new_number, nodes_of
+from .nodes import GraphArray, Node, StandIn, attach_node, new_number, nodes_of
 from .observer import observe
 from .rules import AnyTensor
 
@@ -70,16 +70,18 @@ def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTen
     """
     device = _common_device(inputs)
     segment = Segment(function, inputs, device)
-    output = segment.run()
+    primitives = tuple(tensor.primitive.primitive for tensor in inputs)
+    output = segment.run(primitives)
     result = GraphArray(output.primitive.primitive)
     if output.primitive.is_tracked:
         edge = segment.edge_of_graph(output.primitive.node)
         reached = [outer for outer in edge if outer not in segment.outer]
         arguments = nodes_of((*[tensor.primitive for tensor in inputs], len(inputs), *reached))
         rules: list[Any] = []
-        for outer in edge:
-            rules.append((arguments.index(outer), SegmentRule(segment, not rules), 0, not rules))
-        attach_node(result, CHECKPOINT, arguments, tuple(reversed(rules)), (), device.backend.inner)
+        for outer in reversed(edge):  # in the order in which they run: the first one keeps the inputs
+            rule = SegmentRule(segment, 0 if rules else len(inputs))
+            rules.append((arguments.index(outer), rule, 0, outer is edge[0]))
+        attach_node(result, CHECKPOINT, arguments, tuple(rules), primitives, device.backend.inner)
     return Tensor._around(result, device)
 
 
@@ -93,25 +95,27 @@ def _common_device(inputs: tuple[AnyTensor, ...]) -> Any:
 
 
 class Segment:
-    """A function with its inputs: everything that a second run needs."""
+    """A function and what a second run needs, but for the values of its inputs.
+
+    These the node keeps, as any other does, so they go when its rules have run.
+    """
 
     def __init__(self, function: Callable[..., AnyTensor], inputs: tuple[AnyTensor, ...], device: Any) -> None:
         self.function = function
         self.device = device
-        self.primitives = [tensor.primitive.primitive for tensor in inputs]
         self.outer = [tensor.primitive.node if tensor.primitive.is_tracked else None for tensor in inputs]
         self.random_state = device.random_state()
         self.gradients: dict[Node, AnyTensor] = {}
 
     def __repr__(self) -> str:
-        return f"Segment({len(self.primitives)} inputs)"
+        return f"Segment({len(self.outer)} inputs)"
 
-    def run(self) -> AnyTensor:
+    def run(self, inputs: Sequence[Array]) -> AnyTensor:
         """Runs the function on its inputs, each tracked one as a leaf of its own: the segment's graph ends there."""
         self.before = new_number()
-        pairs = list(zip(self.primitives, self.outer, strict=True))
-        self.leaves = [LeafNode(primitive, outer.path) if outer else None for primitive, outer in pairs]
-        arrays = map(GraphArray, self.primitives, self.leaves)
+        pairs = list(zip(inputs, self.outer, strict=True))
+        self.leaves = [StandIn(primitive, outer) if outer else None for primitive, outer in pairs]
+        arrays = map(GraphArray, inputs, self.leaves)
         output = self.function(*[Tensor._around(array, self.device) for array in arrays])
         if not isinstance(output, Tensor) or output.device != self.device:
             reason = f"the function returned {type(output).__name__}, and not one tensor on {self.device}"
@@ -124,14 +128,14 @@ class Segment:
         ends = [node for node in order if node.is_leaf or node.number <= self.before]
         return list(dict.fromkeys(self._outside(node) for node in ends))
 
-    def run_again(self, g: AnyTensor) -> None:
+    def run_again(self, g: AnyTensor, inputs: Sequence[Array]) -> None:
         """The second run, and the gradients at the edge of the segment."""
         state = self.device.random_state()
         self.device.set_random_state(self.random_state)
         self.gradients.clear()
         again = _running_again.set(True)
         try:
-            output = self.run()
+            output = self.run(inputs)
         finally:
             _running_again.reset(again)
             self.device.set_random_state(state)
@@ -140,9 +144,7 @@ class Segment:
         root: Node = output.primitive.node
         del output  # its buffer is not needed on the way back
         order = backward_order(root, self.before)
-        pairs = zip(self.leaves, self.outer, strict=True)
-        inside = [leaf for leaf, outer in pairs if leaf is not None and outer is not None and not outer.is_leaf]
-        observer = observe(self.device.backend, None, keeps_graph=False, stand_ins=inside)
+        observer = observe(self.device.backend, None, keeps_graph=False, is_part=True)
         walk = Walk(self.device.backend.inner, False, observer, self.before)
         walk.pending[root] = g, False
         walk.run(order)
@@ -152,22 +154,18 @@ class Segment:
 
     def _outside(self, node: Node) -> Node:
         """What a node at the edge stands for: an input's own node for its leaf, else the node itself."""
-        for leaf, outer in zip(self.leaves, self.outer, strict=True):
-            if leaf is node:
-                return cast(Node, outer)
-        return node
+        return node.stands_for if node in self.leaves else node
 
 
 class SegmentRule:
-    """The rule of each edge of a checkpoint's node: the first that is asked runs the segment again, for all."""
+    """The rule of an edge of a checkpoint's node. The first that runs keeps the inputs, and runs the segment again."""
 
-    names = ()
     is_exclusive = False  # two inputs of a segment can have one gradient
     makes_new = False
 
-    def __init__(self, segment: Segment, keeps_inputs: bool) -> None:
+    def __init__(self, segment: Segment, inputs: int) -> None:
         self.segment = segment
-        self.keeps_inputs = keeps_inputs  # the inputs are kept once, so one of the edges answers for them
+        self.names = ("input",) * inputs
 
     def __repr__(self) -> str:
         return f"SegmentRule({self.segment})"
@@ -177,16 +175,15 @@ class SegmentRule:
 
         Raises GraphError if the second run did not reach it: the function did not do the same again.
         """
-        gradients = self.segment.gradients
-        if parent not in gradients:
-            self.segment.run_again(g)
-        if parent not in gradients:
+        if self.names:
+            self.segment.run_again(g, saved)
+        if parent not in self.segment.gradients:
             raise _changed()
-        return gradients.pop(parent)
+        return self.segment.gradients.pop(parent)
 
     def tensors(self, saved: Sequence[Any]) -> list[tuple[str, Array]]:
         """The inputs, which are all that a segment keeps."""
-        return [("input", primitive) for primitive in self.segment.primitives] if self.keeps_inputs else []
+        return list(zip(self.names, saved, strict=True))
 
 
 def _changed() -> GraphError:

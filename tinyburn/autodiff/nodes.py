@@ -150,6 +150,23 @@ class LeafNode(Node):
         self.identity = identity
 
 
+class StandIn(LeafNode):
+    """The leaf of a segment's input while the segment runs: its gradient goes on, to the node that it stands for."""
+
+    __slots__ = ("stands_for",)
+
+    def __init__(self, array: GraphArray, stands_for: Node) -> None:
+        super().__init__(array, stands_for.path)
+        self.stands_for = stands_for
+
+
+def ends_graph(node: Node) -> bool:
+    """Whether a gradient ends here for good, and not only in a segment."""
+    while isinstance(node, StandIn):
+        node = node.stands_for
+    return node.is_leaf
+
+
 class WatchedNode(Node):
     """A node on a backend that is observed: it says what it saves, and when it goes, what it still kept."""
 

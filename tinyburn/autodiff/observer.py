@@ -16,7 +16,7 @@ import numpy as np
 from tinyburn.backend.interface import Backend
 from tinyburn.base.scope import Scope, enter
 
-from .nodes import LEAF, Node, note_kept
+from .nodes import Node, ends_graph, note_kept
 from .recipes import Recipe
 from .rules import AnyTensor, Rule
 
@@ -60,7 +60,7 @@ class Flow:
 def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, stand_ins: Sequence[Node] = ()) -> Observer | None:
     """The observer of a walk on an Autodiff backend; None if there is nothing beside the walk to be done."""
     needed = backend.inner.observed or flow is not None or not backend.keeps_all
-    return Observer(backend.inner, flow, keeps_graph, stand_ins) if needed else None
+    return Observer(backend.inner, flow, keeps_graph, is_part) if needed else None
 
 
 class Observer:
@@ -70,12 +70,11 @@ class Observer:
         inner: the backend that the walk runs on.
         flow: where to note sizes; None for nowhere.
         keeps_graph: no save ends with this walk.
-        stand_ins: leaves of this walk that are none of the whole graph: their gradients go on from there.
+        is_part: the walk is inside another one, that of a segment: what is no leaf gets only a part of its gradient.
     """
 
-    def __init__(self, inner: type[Backend], flow: Flow | None, keeps_graph: bool, stand_ins: Sequence[Node]) -> None:
-        self._inner, self._flow, self._keeps_graph = inner, flow, keeps_graph
-        self._stand_ins = frozenset(stand_ins)
+    def __init__(self, inner: type[Backend], flow: Flow | None, keeps_graph: bool, is_part: bool) -> None:
+        self._inner, self._flow, self._keeps_graph, self._is_part = inner, flow, keeps_graph, is_part
 
     def __repr__(self) -> str:
         return "Observer()"
@@ -84,7 +83,7 @@ class Observer:
         """The whole gradient of a leaf is there, or of another node that it is kept for."""
         if self._flow is not None:
             self._flow.nodes[node] = measure_size(g)
-        if node not in self._stand_ins:
+        if ends_graph(node) or not (self._is_part or node.is_leaf):
             self._inner.note(g.primitive, "gradient")
 
     def arrive(self, node: Node, g: AnyTensor) -> Token[Scope]:
@@ -111,5 +110,5 @@ class Observer:
 
     def collect(self, node: Node, g: AnyTensor) -> None:
         """A gradient of a node has been written. A leaf's is one from now on, and not only when all of it is there."""
-        if node.op is LEAF and node not in self._stand_ins:
+        if ends_graph(node):
             self._inner.note(g.primitive, "gradient")

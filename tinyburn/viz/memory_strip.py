@@ -272,7 +272,7 @@ def _notes(columns: Sequence[Column], length: int, axes: Axes) -> list[str]:
     phases = phases_of(columns)
     if len(phases) > MAX_PHASES:
         return [*notes, f"the names of {len(phases)} phases are left out"]
-    names = {run[0].step.phase: None for run in phases if _label(run, axes) != run[0].step.phase}
+    names = {run[0].step.phase: None for run in phases[:-1] if _label(run, axes) != run[0].step.phase}
     return [*notes, " · ".join(f"{name[0]} {name}" for name in names)] if names else notes
 
 
@@ -346,7 +346,10 @@ def _phases(columns: Sequence[Column], axes: Axes) -> list[str]:
     for run in phases if len(phases) <= MAX_PHASES else []:
         drawn.append(path(f"M{xy(axes.x(start), axes.roof)}V{number(axes.base + 22)}", "line"))
         middle = axes.x(start + len(run) / 2)
-        drawn.append(text(middle, axes.base + 16, _label(run, axes), "soft bold", "middle"))
+        if run is phases[-1]:  # there is room on its right
+            drawn.append(text(axes.x(start) + 4, axes.base + 16, run[0].step.phase, "soft bold"))
+        else:
+            drawn.append(text(middle, axes.base + 16, _label(run, axes), "soft bold", "middle"))
         start += len(run)
     return drawn
 
