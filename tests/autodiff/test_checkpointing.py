@@ -32,6 +32,7 @@ from tinyburn import (
 )
 from tinyburn.autodiff import checkpoint
 from tinyburn.backend import Category, Kind
+from tinyburn.memory.timeline import walk
 
 
 def _gelu(x: AnyTensor) -> AnyTensor:
@@ -334,3 +335,16 @@ def test_a_segment_has_no_gradients_of_its_own_in_the_log() -> None:
     assert len(grads) == 2
     gradient = (Kind.RECATEGORISE, Category.GRADIENT)
     assert sum((event[0], event[-1]) == gradient for event in device.inner.log.events) == 2
+
+
+def test_segments_inside_segments_count_each_gradient_once() -> None:
+    """The gradients of a segment's input go on, so at most those of the two weights are alive: (8, 8) float32 each."""
+
+    def job(device: Device[Any], batch: int) -> Any:
+        x, v, w = (Tensor.ones((8, 8), device).require_grad() for _ in range(3))
+        inner = lambda y: checkpoint(lambda z: (z @ v).exp(), y)  # noqa: E731
+        hidden = x.detach() @ w
+        return checkpoint(lambda y: inner(y).exp(), hidden).sum().backward()
+
+    log = memory.measure(job, Autodiff[NdArray].device(), 1).events
+    assert max(totals[Category.GRADIENT] for _, _, totals in walk(log)) == 2 * 8 * 8 * 4

@@ -69,6 +69,13 @@ def test_a_float_is_right_by_the_decimals_that_are_asked_for(capsys: pytest.Capt
     assert "You guessed 0.31: 0.0075 too high" in told(capsys, 0.31, 0.3025)
 
 
+def test_a_number_near_zero_is_not_right_because_it_is_small(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "1.9e-6", 1.91e-6).endswith("You were right.")
+    assert told(capsys, 0, 0.0).endswith("You were right.")
+    for guess in (0, 0.001, "1e-7"):
+        assert "You guessed" in told(capsys, guess, 1.91e-6)
+
+
 def test_without_a_guess_nothing_is_given_away(capsys: pytest.CaptureFixture[str]) -> None:
     for measured in (1432, "pow", (16, 4), None):
         line = told(capsys, None, measured, "bytes")

@@ -12,8 +12,8 @@ from tinyburn.course.exercises import Exercise, exercises_of
 PAGE = Path(__file__).parents[2] / "docs" / "solutions.md"
 TOP = """# Solutions
 
-For instructors: every exercise of the course, the hints that come after a first and a second wrong answer, and a solution. The tests run each
-of them. `tinyburn course solution 5.2` prints one.
+For instructors: every exercise of the course, the hints that come after a first and a second wrong answer, and a
+solution. The tests run each of them. `tinyburn course solution 5.2` prints one.
 """
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any
 
 from tinyburn.backend.interface import Array
 from tinyburn.backend.operations import OPERATIONS

@@ -57,7 +57,7 @@ class Flow:
         return f"Flow({len(self.nodes)} gradients)"
 
 
-def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, stand_ins: Sequence[Node] = ()) -> Observer | None:
+def observe(backend: Any, flow: Flow | None, *, keeps_graph: bool, is_part: bool = False) -> Observer | None:
     """The observer of a walk on an Autodiff backend; None if there is nothing beside the walk to be done."""
     needed = backend.inner.observed or flow is not None or not backend.keeps_all
     return Observer(backend.inner, flow, keeps_graph, is_part) if needed else None
