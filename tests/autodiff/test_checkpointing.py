@@ -19,6 +19,7 @@ from tinyburn import (
     Autodiff,
     BackendMismatch,
     BalancedCheckpointing,
+    Device,
     Distribution,
     GraphError,
     Meta,
