@@ -23,6 +23,8 @@ def is_right(guess: object, measured: object, digits: int) -> bool:
     if isinstance(measured, bool):
         return (guess if isinstance(guess, bool) else _TRUTHS.get(words(guess))) is measured
     if isinstance(measured, int | float):
+        if measured == 0 and words(guess) in _NOTHING:
+            return True
         number = number_in(guess)
         return number is not None and _same_number(number, measured, digits)
     if isinstance(measured, AbstractSet):

@@ -16,6 +16,7 @@ from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_device
 
 from .extras import How, NodeCounter, Row, cached_bytes, padding_bytes, read_extras
+from .operations import CategoryTable, OperationBytes, bytes_by_category, bytes_by_operation
 from .timeline import SETUP, moments
 
 
@@ -48,6 +49,16 @@ class MemoryReport:
     events: EventLog
     peak_event: int
     rows: tuple[Row, ...]
+
+    @property
+    def operations(self) -> list[OperationBytes]:
+        """Each operation with the bytes that were alive in it, by category."""
+        return bytes_by_operation(self.events)
+
+    @property
+    def categories(self) -> CategoryTable:
+        """Each category at the peak, where it was largest, and in the whole run. It prints as a table."""
+        return bytes_by_category(self.events, self.at_peak)
 
     def __repr__(self) -> str:
         rows = [(name, amount(size)) for name, size in self.at_peak.items()]

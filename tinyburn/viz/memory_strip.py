@@ -12,7 +12,8 @@ from tinyburn.backend import Category
 from tinyburn.backend.log import EventLog
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.measure import MemoryReport, check_report
-from tinyburn.memory.timeline import SETUP, Step, Totals, moments
+from tinyburn.memory.operations import bytes_by_operation
+from tinyburn.memory.timeline import Step, Totals
 
 from .axes import Axes
 from .cards import cut
@@ -81,21 +82,9 @@ class Column:
 
 
 def columns_of(log: EventLog) -> list[Column]:
-    """One column for each operation, in order, after one for what was made before the first.
-
-    Several moments of an operation can be equally large. The last of them counts: by then the result has got its
-    category, since a save or a gradient is noted after the allocation.
-    """
-    columns: list[Column] = []
-    for step, totals, counts in moments(log):
-        if not columns or step is not columns[-1].step:
-            first = columns[-1].last + 1 if columns else int(step is not SETUP)
-            columns.append(Column(first, first, step, totals))
-        column = columns[-1]
-        column.has_gradient = column.has_gradient or totals[Category.GRADIENT] > 0
-        if counts and totals is not column.totals and sum(totals) >= column.total:
-            column.totals = totals
-    return columns
+    """One column for each operation, in order, after one for what was made before the first."""
+    found = bytes_by_operation(log)
+    return [Column(one.number, one.number, one.step, one.totals, one.has_gradient) for one in found]
 
 
 def peak_of(columns: Sequence[Column]) -> Column:

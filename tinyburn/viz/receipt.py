@@ -10,7 +10,7 @@ from textwrap import wrap
 from tinyburn.backend import Category
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.memory.measure import MemoryReport, check_report
-from tinyburn.memory.timeline import walk
+from tinyburn.memory.operations import largest_by_category
 
 from .cards import card_key, category_keys, sheet
 from .picture import Picture
@@ -62,8 +62,7 @@ def receipt(
 
 def largest_of(report: MemoryReport) -> dict[Category, int]:
     """The most bytes of each category that were alive at any moment."""
-    totals = {found for _, _, found in walk(report.events)}
-    return {category: max((found[category] for found in totals), default=0) for category in Category}
+    return dict(zip(Category, largest_by_category(report.events), strict=True))
 
 
 def at_peak(report: MemoryReport, category: Category) -> int:
