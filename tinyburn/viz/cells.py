@@ -30,11 +30,11 @@ def largest(*matrices: Matrix) -> float:
     return max(sizes, default=0.0) or 1.0
 
 
-def draw(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
+def draw(matrix: Matrix, x: float, y: float, scale: float, most: int = MOST) -> list[str]:
     """The first rows and columns of a matrix, with its upper left corner at (x, y)."""
     drawn = []
-    for row, values in enumerate(matrix[:MOST].tolist()):
-        for column, value in enumerate(values[:MOST]):
+    for row, values in enumerate(matrix[:most].tolist()):
+        for column, value in enumerate(values[:most]):
             drawn += _cell(x + column * WIDTH, y + row * HEIGHT, value, scale)
     return drawn
 
@@ -59,7 +59,7 @@ def colour_cell(
 
 
 def digits(value: float) -> str:
-    """At most three digits, and no minus before a zero."""
-    if value == 0:
-        return "0"
+    """At most three digits, whole numbers without a point, and no minus before a zero."""
+    if abs(value) < 1000 and value == int(value):
+        return str(int(value))
     return f"{value:.3f}" if 0.001 <= abs(value) < 10 else f"{value:.2g}"

@@ -17,16 +17,18 @@ from tinyburn.base.text import table
 from tinyburn.tensor import Tensor
 
 from .cards import Key, sheet
-from .cells import HEIGHT, MOST, STYLE, WIDTH, Matrix, colour_cell, digits, draw, largest
+from .cells import HEIGHT, STYLE, WIDTH, Matrix, colour_cell, digits, draw, largest
 from .picture import Picture
 from .svg import rect, text, text_width
 
 MOST_PICTURES = 32
 """The others are left out, and the picture says so."""
 MOST_CELLS = 4096
+MOST_NUMBERS = 12
+"""Rows and columns of a single picture that has its numbers in it, and those of its rows and columns around it."""
 _WIDTH = 620.0
 _CELL = 12.0
-_LABEL, _GAP = 16.0, 14.0
+_LABEL, _GAP = 16.0, 20.0
 
 
 def heatmap(tensor: Tensor[Any, Any, Any], labels: Iterable[object] = ()) -> Picture:
@@ -81,7 +83,7 @@ def _title(tensor: Tensor[Any, Any, Any], matrices: Matrix) -> str:
 
 def _text(matrices: Matrix, names: Sequence[str]) -> str:
     """The numbers themselves where there are few; else what they amount to."""
-    if len(matrices) == 1 and max(matrices.shape[1:]) <= MOST:
+    if _has_numbers(matrices):
         (rows,) = matrices.tolist()
         header = ["row", *[str(column) for column in range(matrices.shape[2])]]
         return table(header, [(str(at), *map(digits, row)) for at, row in enumerate(rows)])
@@ -95,6 +97,10 @@ def _text(matrices: Matrix, names: Sequence[str]) -> str:
     return "\n\n".join([said, *left_out])
 
 
+def _has_numbers(matrices: Matrix) -> bool:
+    return len(matrices) == 1 and max(matrices.shape[1:]) <= MOST_NUMBERS
+
+
 def _left_out(count: int) -> list[str]:
     return [f"{count - MOST_PICTURES} more pictures are not shown."] if count > MOST_PICTURES else []
 
@@ -102,21 +108,31 @@ def _left_out(count: int) -> list[str]:
 def _drawing(title: str, matrices: Matrix, names: Sequence[str]) -> str:
     scale = largest(matrices)
     rows, columns = matrices.shape[1:]
-    with_numbers = len(matrices) == 1 and max(rows, columns) <= MOST
-    wide = columns * (WIDTH if with_numbers else _CELL)
-    high = rows * (HEIGHT if with_numbers else _CELL)
+    if _has_numbers(matrices):
+        return _numbered(title, matrices[0], scale)
+    wide, high = columns * _CELL, rows * _CELL
     step = max(wide, text_width(max(names[: len(matrices)], key=len, default=""))) + _GAP
     across = max(1, int((_WIDTH + _GAP) // step))
     drawn: list[str] = []
     for at, (matrix, name) in enumerate(zip(matrices, names, strict=False)):
         x, y = (at % across) * step, (at // across) * (high + _LABEL + _GAP)
         drawn.append(text(x, y + 11, name, "soft"))
-        drawn += draw(matrix, x, y + _LABEL, scale) if with_numbers else _small(matrix, x, y + _LABEL, scale)
+        drawn += _small(matrix, x, y + _LABEL, scale)
     lines = math.ceil(len(matrices) / across)
     width = max(min(len(matrices), across), 1) * step
     return sheet(
         title, (width, lines * (high + _LABEL + _GAP)), drawn, _keys(matrices, scale), _left_out(len(names)), STYLE
     )
+
+
+def _numbered(title: str, matrix: Matrix, scale: float) -> str:
+    """A single picture with its numbers, and around it those of its rows and columns."""
+    rows, columns = matrix.shape
+    drawn = [text(_GAP + (at + 0.5) * WIDTH, 11, str(at), "soft", "middle") for at in range(columns)]
+    drawn += [text(0, _LABEL + at * HEIGHT + 16, str(at), "soft") for at in range(rows)]
+    drawn += draw(matrix, _GAP, _LABEL, scale, MOST_NUMBERS)
+    size = (_GAP + columns * WIDTH, _LABEL + rows * HEIGHT)
+    return sheet(title, size, drawn, _keys(matrix[None], scale), (), STYLE)
 
 
 def _small(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
@@ -129,7 +145,8 @@ def _small(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
 
 
 def _keys(matrices: Matrix, scale: float) -> list[Key]:
-    ends = [(f"{digits(scale)}", "plus"), (f"{digits(-scale)}", "minus")]
+    signs = ((digits(scale), "plus", (matrices > 0).any()), (digits(-scale), "minus", (matrices < 0).any()))
+    ends = [(words, style) for words, style, is_there in signs if is_there]
     keys = [Key(rect(0, 0, 26, 14, style, 0, 'fill-opacity="0.9"'), words) for words, style in ends]
     keys.append(Key(rect(0, 0, 26, 14, "line cell"), "0"))
     return keys if np.isfinite(matrices).all() else [*keys, Key(rect(1, 1, 24, 12, "ghost"), "inf or NaN")]
