@@ -106,6 +106,7 @@ def test_the_first_page_shows_with_its_pictures_and_without_trust(lab: Lab):
         pictures = page.eval_on_selector_all(".jp-OutputArea-output img", ALT_AND_WIDTH)
         assert pictures
         assert all(alt and width > 0 for alt, width in pictures)
+        assert page.get_by_text("Jupyter news").count() == 0
         for width in (1280, 800):
             page.set_viewport_size({"width": width, "height": 900})
             sizes = page.eval_on_selector_all(".jp-OutputArea-output img", SHOWN_AND_DRAWN)

@@ -6,6 +6,7 @@ Nothing is marked as trusted here. The pictures show without it, and a notebook 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from .course import FIRST_PAGE, start_course
 from .errors import need
@@ -16,6 +17,9 @@ def lab(port: int, *, browser: bool) -> int:
     need("jupyterlab", "lab", "tinyburn lab")
     # A kernel of the same name in the home folder may belong to another Python, without tinyburn.
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    # JupyterLab would ask every new reader whether it may fetch news. What readers have set themselves comes first.
+    paths = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(paths)
     from jupyterlab.labapp import LabApp
 
     folder = start_course()

@@ -28,7 +28,7 @@ def photo(answer: int) -> bool:
 @exercise(
     "1.2",
     hints=("how many elements are there, for any number of dims?", "math.prod multiplies all numbers of a tuple"),
-    solution="import math\nanswer = lambda shape, bytes_each: bytes_each * math.prod(shape)",
+    solution="import math\n\nanswer = lambda shape, bytes_each: bytes_each * math.prod(shape)",
     wrong=(
         "answer = lambda shape, bytes_each: bytes_each * sum(shape)",
         "answer = lambda shape, bytes_each: bytes_each * shape[0] * shape[-1]",

@@ -64,7 +64,7 @@ def answer(device, batch):
     output = layer(x)
     difference = output - target
     del output, target
-    return (difference ** 2).mean().backward()
+    return (difference**2).mean().backward()
 """,
     wrong=(
         """
@@ -75,7 +75,7 @@ def answer(device, batch):
     output = layer(x)
     difference = output - target
     del output
-    return (difference ** 2).mean().backward()
+    return (difference**2).mean().backward()
 """,
         """
 def answer(device, batch):
