@@ -33,8 +33,14 @@ def in_graph(draw: Any, example: Any) -> Picture:
     return picture
 
 
+def numbers() -> Picture:
+    loss, names = training_step()
+    return viz.graph(loss, loss.backward(record_flow=True), **names)
+
+
 PICTURES: dict[str, Draw] = {
     "graph": lambda: in_graph(viz.graph, training_step),
+    "graph with numbers": numbers,
     "graph of modules": lambda: in_graph(viz.graph, mlp),
     "backward graph": lambda: in_graph(viz.backward_graph, normalize_batch),
     "gradient flow": flow,
@@ -46,7 +52,15 @@ PICTURES: dict[str, Draw] = {
     "heat map": lambda: viz.heatmap(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device())),
     "jacobian": lambda: viz.jacobian(lambda x: x**2, Tensor.from_data([[1.0, 2.0]], new_device())),
 }
-WITH_TIPS = ("graph", "graph of modules", "gradient flow", "memory strip", "peak card", "byte ladder")
+WITH_TIPS = (
+    "graph",
+    "graph with numbers",
+    "graph of modules",
+    "gradient flow",
+    "memory strip",
+    "peak card",
+    "byte ladder",
+)
 
 
 @pytest.mark.parametrize("name", PICTURES)

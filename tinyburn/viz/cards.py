@@ -18,6 +18,8 @@ LONGEST = 44
 _NARROWEST = 600.0  # a sheet, so that its title has room
 _TITLE_CHARACTER = 8.0
 
+_LABEL = 9  # characters before a number: ``gradient`` and a space
+
 STYLE = ".off{stroke-dasharray:5 3}.thick{stroke-width:2.4}.arrow{stroke-width:1.3}.frame{stroke-width:1.8}"
 ARROW = (
     '<marker id="arrow" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto" markerUnits="userSpaceOnUse">'
@@ -36,6 +38,7 @@ class Card:
         letter: its category's, shown as a coloured band and as a letter; empty for none.
         style: CSS classes of the frame.
         stacked: drawn as a pile, for a box that stands for several.
+        numbers: what stands below ``under``: a label and its number in each line.
     """
 
     head: str
@@ -44,13 +47,16 @@ class Card:
     letter: str = ""
     style: str = "box"
     stacked: bool = False
+    numbers: tuple[tuple[str, str], ...] = ()
 
     @property
     def size(self) -> Size:
         """What the text needs, with the band and the pile."""
         widest = max(len(line) for line in (f"{self.head} {self.rest}", *self.under))
+        widest = max(widest, *(_LABEL + len(number) for _, number in self.numbers), 0)
+        lines = 1 + len(self.under) + len(self.numbers)
         band = _BAND if self.letter else 0
-        return widest * CHARACTER + 2 * _PADDING + band + self._pile, (1 + len(self.under)) * LINE + 12 + self._pile
+        return widest * CHARACTER + 2 * _PADDING + band + self._pile, lines * LINE + 12 + self._pile
 
     @property
     def _pile(self) -> float:
@@ -71,7 +77,11 @@ class Card:
         parts.append(text(left, y + 18, self.head, "ink bold"))
         if self.rest:
             parts.append(text(left + text_width(self.head + " "), y + 18, self.rest))
-        return parts + [text(left, y + 18 + LINE * (n + 1), line, "soft") for n, line in enumerate(self.under)]
+        parts += [text(left, y + 18 + LINE * (n + 1), line, "soft") for n, line in enumerate(self.under)]
+        for n, (label, number) in enumerate(self.numbers, start=1 + len(self.under)):
+            parts.append(text(left, y + 18 + LINE * n, label, "soft"))
+            parts.append(text(left + _LABEL * CHARACTER, y + 18 + LINE * n, number, "ink bold"))
+        return parts
 
 
 def fit(head: str, rest: str = "", longest: int = LONGEST) -> tuple[str, str]:

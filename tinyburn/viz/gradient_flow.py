@@ -22,7 +22,6 @@ from typing import Any
 
 from tinyburn.autodiff import Gradients
 from tinyburn.autodiff.observer import Flow, GradientSize, measure_size
-from tinyburn.base.errors import ConfigError, GraphError
 from tinyburn.base.text import table, thousands
 from tinyburn.tensor import Tensor
 
@@ -31,7 +30,7 @@ from .fold import LIMIT, Box, Drawn, box_words, checked_boxes, fold, small_enoug
 from .formula import count, digits, listed
 from .graph import absent_note, card_of, tips_over
 from .layout import Point, Spacing, arrange
-from .model import Graph, Item, Name, read_graph
+from .model import Graph, Item, Name, check_gradients, read_graph
 from .picture import Picture
 from .svg import circle, number, path, polyline, text
 
@@ -71,24 +70,11 @@ def gradient_flow(
         BackendMismatch: the tensor, or a named one, is not on an Autodiff backend.
         GraphError: the tensor is untracked, or ``grads`` comes from another one.
     """
-    if not isinstance(grads, Gradients):
-        reason = f"grads is of type {type(grads).__name__}"
-        hint = "give what backward() returned: viz.gradient_flow(loss, loss.backward(record_flow=True))"
-        raise ConfigError("viz.gradient_flow", reason, hint=hint)
     model = read_graph("gradient_flow", [tensor], names)
-    _check_same_graph(model, grads)
+    check_gradients("gradient_flow", model, grads)
     states = item_states(model, grads)
     draw = lambda limit: _picture(model, fold(model, limit), states, grads.flow)  # noqa: E731
     return small_enough(draw, checked_boxes("gradient_flow", boxes))
-
-
-def _check_same_graph(model: Graph, grads: Gradients[Any]) -> None:
-    nodes = [model.items[leaf].node for leaf in model.leaves]
-    has_any = any(grads.of_node(node) is not None for node in nodes) or not len(grads)
-    if not has_any or (grads.flow is not None and model.root.node not in grads.flow.nodes):
-        reason = "these gradients come from another tensor's backward()"
-        hint = "give the tensor that backward() was called on, and the gradients that it returned"
-        raise GraphError("viz.gradient_flow", reason, hint=hint)
 
 
 def _picture(model: Graph, drawn: Drawn, states: Sequence[State], flow: Flow | None) -> Picture:

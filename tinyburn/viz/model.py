@@ -15,7 +15,7 @@ from itertools import count
 from math import prod
 from typing import Any, TypeAlias
 
-from tinyburn.autodiff import Node
+from tinyburn.autodiff import Gradients, Node
 from tinyburn.backend.operations import label_of
 from tinyburn.base.dtype import DTYPES
 from tinyburn.base.errors import BackendMismatch, ConfigError, GraphError
@@ -123,8 +123,8 @@ def read_graph(picture: str, results: Results, names: Mapping[str, Name]) -> Gra
         ConfigError: a name for something that has no name in a graph.
         GraphError: nothing that the tensor depends on is tracked.
     """
-    several: Sequence[Any] = results if isinstance(results, list | tuple) else [results]
-    roots = tuple(dict.fromkeys(_root_of(picture, result) for result in several))
+    found = several(results)
+    roots = tuple(dict.fromkeys(_root_of(picture, result) for result in found))
     if not roots:
         raise ConfigError(f"viz.{picture}", "the list of results is empty", hint="give one result, or a list of some")
     given = _named_nodes(picture, names)
@@ -134,8 +134,27 @@ def read_graph(picture: str, results: Results, names: Mapping[str, Name]) -> Gra
     numbers = {node: number for number, node in enumerate(order)}
     absent = tuple(name for name, node, _ in given if node is None or node not in numbers)
     items = tuple(_item(node, labels, numbers, node in parameters) for node in order)
-    backend: Any = several[0].backend
+    backend: Any = found[0].backend
     return Graph(items, roots, numbers, absent, backend.strategy.recomputes)
+
+
+def several(results: Results) -> Sequence[Any]:
+    """The results, also if there is one."""
+    return results if isinstance(results, list | tuple) else [results]
+
+
+def check_gradients(picture: str, graph: Graph, grads: object) -> None:
+    """Raises ConfigError for what is no gradients, and GraphError for those of another tensor."""
+    if not isinstance(grads, Gradients):
+        reason = f"grads is of type {type(grads).__name__}"
+        hint = f"give what backward() returned: viz.{picture}(loss, loss.backward(record_flow=True))"
+        raise ConfigError(f"viz.{picture}", reason, hint=hint)
+    nodes = [graph.items[leaf].node for leaf in graph.leaves]
+    has_any = any(grads.of_node(node) is not None for node in nodes) or not len(grads)
+    if not has_any or (grads.flow is not None and graph.root.node not in grads.flow.nodes):
+        reason = "these gradients come from another tensor's backward()"
+        hint = "give the tensor that backward() was called on, and the gradients that it returned"
+        raise GraphError(f"viz.{picture}", reason, hint=hint)
 
 
 def _root_of(picture: str, result: Any) -> Node:
@@ -216,6 +235,13 @@ def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], i
 
 def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Node | None, bool]]:
     """Each name with its node, if it has one yet, and whether it is a parameter."""
+    return [
+        (name, _node_of(picture, name, tensor), is_parameter) for name, tensor, is_parameter in named_tensors(names)
+    ]
+
+
+def named_tensors(names: Mapping[str, Name]) -> list[tuple[str, Any, bool]]:
+    """Each name with what it stands for, the parameters of a module one by one, and whether it is a parameter."""
     found: list[tuple[str, Any, bool]] = []
     for name, value in names.items():
         if isinstance(value, Module):
@@ -224,7 +250,7 @@ def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Nod
             found.append((name, value.val(), True))
         else:
             found.append((name, value, False))
-    return [(name, _node_of(picture, name, tensor), is_parameter) for name, tensor, is_parameter in found]
+    return found
 
 
 def _node_of(picture: str, name: str, value: Any, wanted: str = "a Tensor, a Param or a Module") -> Node | None:
