@@ -12,6 +12,7 @@ from IPython.lib.pretty import pretty
 from tests.support import tracked
 from tests.train.models import batches, learner
 from tinyburn import NdArray, data, memory, nn, record
+from tinyburn.backend import check_backend
 
 
 def job(device: Any, size: int) -> Any:
@@ -33,6 +34,7 @@ REPORTS: dict[str, Callable[[Path], Any]] = {
     "FitPlan": fit_plan,
     "BatchPlan": lambda folder: fit_plan(folder).largest,
     "MemoryReport": lambda _: memory.measure(job, tracked(), 1),
+    "Conformance": lambda _: check_backend(NdArray.device()),
     "LoaderReport": lambda _: data.DataLoader(data.InMemory([1, 2]), 2, NdArray.device()).report(),
 }
 

@@ -42,11 +42,26 @@ def _from_parts(decorator: type[Decorator], inner: type[Backend], *options: type
 copyreg.pickle(NamedByParts, _parts_of)
 
 
+class Wrapped:
+    """An inner primitive, and nothing beside it: what a decorator has whose tensors carry no more than that."""
+
+    __slots__ = ("dtype", "primitive", "shape")
+
+    def __init__(self, primitive: Array) -> None:
+        self.primitive = primitive
+        self.shape = primitive.shape
+        self.dtype = primitive.dtype
+
+    def __repr__(self) -> str:
+        return f"Wrapped({self.shape}, {self.dtype.name})"
+
+
 class Decorator(Backend, metaclass=NamedByParts):
     """``Decorator[B]`` is a class, made on first use, so ``Traced[NdArray] is Traced[NdArray]``.
 
     A decorator says what it adds to an operation in `_wrap_operation`, and what it adds to a new primitive in
-    `_wrap_made`. Its primitives keep the inner one in ``primitive``.
+    `_wrap_made`. Its primitives keep the inner one in ``primitive``. As it stands it adds nothing: each primitive is
+    `Wrapped`, and each operation is handed on.
     """
 
     is_decorator: ClassVar[bool] = True
@@ -130,12 +145,12 @@ class Decorator(Backend, metaclass=NamedByParts):
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
         """The decorated operation; None to leave it to the default, which calls the decorated parts."""
-        raise NotImplementedError(f"{cls.__name__} has to say what it adds to {operation.name}")
+        return None if cls.inner.composes(operation.name) else _handed_on(getattr(cls.inner, operation.name))
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> Any:
         """The decorated form of a primitive that was made from none, by ``from_numpy``, ``full`` or ``random``."""
-        raise NotImplementedError
+        return Wrapped(primitive)
 
     # Devices
 
@@ -203,6 +218,15 @@ class Decorator(Backend, metaclass=NamedByParts):
     @classmethod
     def note(cls, a: Any, event: str, detail: Any = "") -> None:
         cls.inner.note(a.primitive, event, detail)
+
+
+def _handed_on(compute: Any) -> Any:
+    """An operation of the inner backend on wrapped primitives."""
+
+    def handed_on(*arguments: Any) -> Wrapped:
+        return Wrapped(compute(*[x.primitive if type(x) is Wrapped else x for x in arguments]))
+
+    return handed_on
 
 
 class Differentiable(Decorator, Generic[IB]):

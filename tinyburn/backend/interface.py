@@ -33,7 +33,7 @@ from tinyburn.base.shape import (
 from . import convolution
 from .activations import Activations
 from .convolution import ConvOptions
-from .device import Device
+from .device import Device, SeededDevice, check_only_device
 from .elementary import Elementary
 from .normalization import Normalization
 from .operations import OPERATIONS, composed, like_first, required
@@ -137,13 +137,14 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
-        """The same, for a backend to fill in."""
-        raise NotImplementedError
+        """The same. A backend that says nothing else has one device, this computer."""
+        check_only_device(cls.__name__, "cpu", which)
+        return SeededDevice(cls, "cpu", float_dtype, int_dtype)
 
     @classmethod
     def devices(cls) -> list[str]:
         """The names of the devices that work now."""
-        raise NotImplementedError
+        return ["cpu"]
 
     @classmethod
     def why_unavailable(cls) -> str | None:
@@ -162,10 +163,11 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
         """A copy on the host."""
         raise NotImplementedError
 
-    @staticmethod
-    def full(shape: Shape, value: Number, dtype: DType, device: Device[Any]) -> Array:
-        """Every element one value."""
-        raise NotImplementedError
+    @classmethod
+    def full(cls, shape: Shape, value: Number, dtype: DType, device: Any) -> Array:
+        """Every element one value. By default it is made on the host, and comes in from there."""
+        with np.errstate(over="ignore"):  # what is too large for the dtype is inf in it
+            return cls.from_numpy(np.full(shape, value, np.dtype(dtype)), device)
 
     @staticmethod
     def random(shape: Shape, distribution: AnyDistribution, dtype: DType, device: Device[Any]) -> Array:

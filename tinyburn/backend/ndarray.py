@@ -41,9 +41,6 @@ _FLOAT16, _FLOAT32 = NUMPY_DTYPES[DType.FLOAT16], NUMPY_DTYPES[DType.FLOAT32]
 class CpuDevice(SeededDevice["NdArray"]):
     """The memory of this computer."""
 
-    def __init__(self, float_dtype: DType, int_dtype: DType) -> None:
-        super().__init__(NdArray, "cpu", float_dtype, int_dtype)
-
     @property
     def description(self) -> str:
         return f"NumPy {np.__version__}"
@@ -126,7 +123,7 @@ class NdArray(ArrayNamespace):
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:
         check_only_device("NdArray", "cpu", which)
-        return CpuDevice(float_dtype, int_dtype)
+        return CpuDevice(cls, "cpu", float_dtype, int_dtype)
 
     @classmethod
     def devices(cls) -> list[str]:
