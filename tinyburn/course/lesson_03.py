@@ -31,14 +31,12 @@ def answer(a, b):
 )
 def local_slopes_of_division(answer: Callable[[float, float], tuple[float, float]]) -> bool:
     """The two slopes at several places, compared with those by a small change."""
-    return all(
-        np.allclose(answer(a, b), (_slope(lambda a, b=b: a / b, a), _slope(lambda b, a=a: a / b, b)), atol=1e-6)
-        for a, b in ((1.0, 2.0), (-3.0, 0.5), (0.0, 4.0), (5.0, -2.0))
-    )
-
-
-def _slope(function: Callable[[float], float], at: float, change: float = 1e-5) -> float:
-    return (function(at + change) - function(at - change)) / (2 * change)
+    d = 1e-5
+    for a, b in ((1.0, 2.0), (-3.0, 0.5), (0.0, 4.0), (5.0, -2.0)):
+        by_hand = ((a + d) / b - (a - d) / b) / (2 * d), (a / (b + d) - a / (b - d)) / (2 * d)
+        if not np.allclose(answer(a, b), by_hand, atol=1e-6):
+            return False
+    return True
 
 
 @exercise(
