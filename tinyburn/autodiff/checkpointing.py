@@ -154,7 +154,7 @@ class Segment:
 
     def _outside(self, node: Node) -> Node:
         """What a node at the edge stands for: an input's own node for its leaf, else the node itself."""
-        return node.stands_for if node in self.leaves else node
+        return node.stands_for if isinstance(node, StandIn) and node in self.leaves else node
 
 
 class SegmentRule:
