@@ -31,6 +31,7 @@ def _lesson(lesson: Lesson) -> str:
 
 def _exercise(asked: str, known: Exercise) -> str:
     hints = "\n".join(f"- {hint}" for hint in known.hints)
+    asked = asked.replace("```python", "```py")  # the blocks of the docs run, and these would not
     return f"{asked}\n\n{hints}\n\n```py\n{known.solution}\n```\n"
 
 
