@@ -126,7 +126,7 @@ def item_states(graph: Graph, grads: Gradients[Any]) -> list[State]:
     parts: list[list[GradientSize]] = [[] for _ in graph.items]  # for each item what arrives from each of its users
     for item in graph.items:
         for parent in dict.fromkeys(item.parents):
-            parts[parent] += grads.flow.edges.get((item.node, graph.items[parent].node), [])
+            parts[parent] += grads.flow.parts.get((item.node, graph.items[parent].node), [])
     return [_item_state(graph, number, grads.flow, parts[number]) for number in range(len(graph.items))]
 
 
@@ -192,8 +192,8 @@ def _edge_state(item: Item, operand: Item, flow: Flow | None) -> list[State]:
         return [State(NONE)]
     if flow is None:
         return [State(UNKNOWN)]
-    sizes = flow.edges.get((item.node, operand.node), [])
-    return [state_of(size, prod(operand.shape)) for size in sizes] or [State(NONE)]
+    size = flow.edges.get((item.node, operand.node))
+    return [State(NONE)] if size is None else [state_of(size, prod(operand.shape))]
 
 
 # The title: the worst that happens, else where the gradient changes most
