@@ -10,6 +10,8 @@ from typing import Any
 
 import nbformat
 
+from tinyburn.base.json_text import parsed
+
 from .errors import CommandError
 
 
@@ -28,8 +30,8 @@ def read(path: Path) -> str:
 def parse(text: str) -> Any:
     """The notebook in a text. Raises CommandError if there is none."""
     try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = parsed(text)
+    except ValueError as error:
         raise CommandError(f"is not a notebook: its text is not JSON ({error})") from error
     if isinstance(data, dict) and data.get("nbformat") in (1, 2, 3):
         raise CommandError("is a notebook of an old format; open it in JupyterLab and save it again")
