@@ -51,6 +51,7 @@ def test_a_history_shows_its_loss_and_that_of_the_held_out_samples() -> None:
         ([1.0, math.nan, 2.0], "is NaN in step 2"),
         ([1.0, math.inf], "is inf in step 2"),
         ([2.0, 0.5, 0.51], "falls from 2 to 0.51"),  # less than a twentieth of its way above the lowest point
+        ([2.0, 0.5, 0.61], "falls from 2 to 0.61, lowest 0.5 in step 2"),  # more than that
         ([None, 3.0, 2.0], "falls from 3 to 2"),
     ],
 )

@@ -68,6 +68,11 @@ class Ray:
             return "-"
         return f"{self.change ** (1 / (len(self.sizes) - 1)):.2f}"
 
+    @property
+    def summary(self) -> str:
+        """Both in a few words."""
+        return self.verdict if self.factor == "-" else f"{self.factor} a layer, {self.verdict}"
+
 
 def depth_fan(models: Mapping[str, Sizes]) -> Picture:
     """The size of each layer's gradient, by depth.
@@ -149,10 +154,7 @@ _NOTE = (
 
 def _drawing(title: str, rays: Sequence[Ray]) -> str:
     """The run begins at the right, where the axis stands, and ends at the left, where the fan is open and labelled."""
-    ends = [
-        End(ray.sizes[0], ray.name, f"{ray.factor} a layer, {ray.verdict}", style)
-        for ray, style in zip(rays, STYLES, strict=False)
-    ]
+    ends = [End(ray.sizes[0], ray.name, ray.summary, style) for ray, style in zip(rays, STYLES, strict=False)]
     low, high = powers_around(size for ray in rays for size in ray.sizes)
     deepest = max(len(ray.sizes) for ray in rays) - 1
     powers = Powers(low, high, deepest, max(end.width for end in ends), _TOP, _WIDTH, _HEIGHT)

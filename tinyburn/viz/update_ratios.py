@@ -21,7 +21,7 @@ from .axes import ticks
 from .cards import Key, sheet
 from .lines import MOST_LINES, STYLES, End, draw_ends, draw_line, draw_zeros
 from .picture import Picture
-from .scale import Powers, powers_around
+from .scale import Powers, powers_around, short_power
 from .svg import number, path, rect, text, xy
 
 LOW, HIGH = 1e-4, 1e-2
@@ -123,12 +123,16 @@ def _title(lines: Mapping[str, Sequence[float]]) -> str:
 
 def _text(lines: Mapping[str, Sequence[float]], events: Mapping[int, str]) -> str:
     rows = [
-        (name, *[f"{size:.1e}" for size in (ratios[0], typical(ratios), ratios[-1])], verdict(ratios))
+        (name, *[_digits(size) for size in (ratios[0], typical(ratios), ratios[-1])], verdict(ratios))
         for name, ratios in lines.items()
     ]
     said = table(("parameter", "first step", "middle", "last step", "by the rule of thumb"), rows)
     happened = [f"Step {step}: {what}." for step, what in sorted(events.items())]
     return "\n\n".join([said, *(["\n".join(happened)] if happened else [])])
+
+
+def _digits(size: float) -> str:
+    return short_power(f"{size:.1e}") if size else "0"
 
 
 def _drawing(title: str, lines: Mapping[str, Sequence[float]], events: Mapping[int, str]) -> str:
@@ -147,8 +151,7 @@ def _drawing(title: str, lines: Mapping[str, Sequence[float]], events: Mapping[i
     for ratios, end in zip(shown.values(), ends, strict=True):
         drawn += draw_line(powers, list(enumerate(ratios)), end.style) + draw_zeros(powers, list(enumerate(ratios)))
     drawn += draw_ends(powers, ends)
-    keys = []
-    keys.append(Key(rect(0, 0, 26, 14, "fill"), "one ten thousandth to one hundredth: the rule of thumb"))
+    keys = [Key(rect(0, 0, 26, 14, "fill"), "one ten thousandth to one hundredth: the rule of thumb")]
     keys += [
         Key(text(13, 11, _letter(at), "ink bold", "middle"), f"step {step}: {what}")
         for at, (step, what) in enumerate(sorted(events.items()))
