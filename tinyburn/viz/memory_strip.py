@@ -16,7 +16,7 @@ from tinyburn.memory.operations import bytes_by_operation
 from tinyburn.memory.timeline import Step, Totals
 
 from .axes import Axes
-from .cards import cut
+from .cards import cut, cut_left
 from .picture import Picture
 from .svg import LINE, MARKS, Tip, fill_of, number, page, path, text, text_width, tip_texts, xy
 
@@ -358,7 +358,7 @@ def names_of(columns: Sequence[Column], axes: Axes) -> list[tuple[str, float]]:
     start = 0
     for phase in phases_of(columns):
         runs = _module_runs(phase, least)
-        found += [(cut(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
+        found += [(cut_left(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
         start += len(phase)
     return found
 
