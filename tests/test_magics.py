@@ -92,7 +92,7 @@ def test_what_the_cell_makes_stays_and_what_has_no_graph_gets_no_name(shell: Any
 
 
 def test_a_cell_may_hold_magics_and_end_with_a_comment(shell: Any) -> None:
-    assert isinstance(run(shell, "%%graph\n%precision 3\n\n(x @ w).sum()  # the end\n# of the cell"), Picture)
+    assert isinstance(run(shell, "%%graph\n%xmode Context\n\n(x @ w).sum()  # the end\n# of the cell"), Picture)
     assert isinstance(run(shell, "%%graph\nfor _ in range(2):\n    x = x * 1.0\n(x @ w).sum();"), Picture)
 
 

@@ -68,6 +68,9 @@ class Cell:
         found.sort(key=lambda node: (node.lineno, node.col_offset))
         self.names = tuple(dict.fromkeys(node.id for node in found))
 
+    def __repr__(self) -> str:
+        return f"Cell({', '.join(self.names)})"
+
     def _parsed(self, source: str) -> ast.Module:
         try:
             tree: ast.Module = self._shell.compile.ast_parse(source, self._file)

@@ -41,10 +41,11 @@ def path(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-@pytest.fixture(autouse=True)
-def screenshot_folder(tmp_path: Path) -> Path:
-    """Where the screen of a test that fails is kept: the folder that TINYBURN_SCREENSHOTS names, or pytest's own."""
-    return Path(os.environ.get("TINYBURN_SCREENSHOTS", tmp_path))
+@pytest.fixture(scope="session", autouse=True)
+def screens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the screen of a test that fails is kept: the folder that TINYBURN_SCREENSHOTS names, or one of pytest's."""
+    named = os.environ.get("TINYBURN_SCREENSHOTS")
+    return Path(named) if named else tmp_path_factory.mktemp("screens")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,7 +54,7 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
     report = yield
     if report.failed and "page" in item.funcargs:
         try:
-            kept = str(keep_screenshot(item.funcargs["page"], item.funcargs["screenshot_folder"], item.name))
+            kept = str(keep_screenshot(item.funcargs["page"], item.funcargs["screens"], item.name))
         except Error as error:  # the window is gone, which may be why the test failed
             kept = f"none: {error}"
         report.sections.append(("screen", kept))

@@ -46,9 +46,11 @@
 
     // A cell that shall raise makes this return before the cells below it have run.
     run: () => command("notebook:run-all-cells"),
-    // Widgets are drawn a while after their cell has run.
+    // After an error that no cell has promised, those below it stay as they are. Widgets are drawn a while after their
+    // cell has run.
     hasRun: (widget) =>
-      codes().every((cell) => cell.model.executionCount && cell.model.executionState === "idle") &&
+      panel.sessionContext.session.kernel.status === "idle" &&
+      codes().every((cell) => cell.model.executionState === "idle") &&
       panel.node.querySelectorAll(widget).length === promised().length,
 
     cells: () =>
@@ -63,6 +65,8 @@
       })),
 
     theme: (name) => command("apputils:change-theme", { theme: name }),
-    isLight: () => document.body.dataset.jpThemeLight === "true",
+    // While a theme is being loaded, something covers the page, and fades.
+    hasTheme: (isLight) =>
+      document.body.dataset.jpThemeLight === String(isLight) && !document.getElementById("jupyterlab-splash"),
   };
 })();

@@ -91,8 +91,7 @@ def opened(page: Page, path: str, *, kernel: bool) -> Notebook:
 def set_theme(page: Page, theme: str) -> None:
     """By the name in JupyterLab's menu."""
     page.evaluate("theme => lab.theme(theme)", theme)
-    is_light = str(theme == "JupyterLab Light").lower()
-    page.wait_for_function(f"lab.isLight() === {is_light}")
+    page.wait_for_function("isLight => lab.hasTheme(isLight)", arg=theme == "JupyterLab Light")
 
 
 def keep_screenshot(page: Page, folder: Path, test: str) -> Path:

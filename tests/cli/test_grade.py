@@ -61,6 +61,7 @@ def bytes_below(folder: Path) -> dict[str, str]:
 
 
 @LINUX
+@pytest.mark.variants  # it waits for time limits
 def test_a_class_with_every_kind_of_trouble_gets_the_right_table_and_nothing_is_changed(tmp_path: Path):
     expected = make_class(tmp_path / "class", (1, 5), honest=3, breaks=BREAKS)
     before = bytes_below(tmp_path / "class")
@@ -143,6 +144,7 @@ def test_an_answer_that_does_strange_things_when_it_is_called_is_a_wrong_one(tmp
     assert one_line(tmp_path, answered(1, {**solutions(1), "1.2": exits}))[2:] == ["3", "4", "1.2: SystemExit"]
 
 
+@pytest.mark.variants  # it waits for time limits
 def test_an_answer_that_never_ends_costs_what_comes_after_it(tmp_path: Path):
     endless = "def answer(*_):\n    while True:\n        pass"
     line = one_line(tmp_path, answered(1, {**solutions(1), "1.2": endless}), 1, "--timeout", "15")

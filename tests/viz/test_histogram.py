@@ -61,6 +61,10 @@ def test_the_bars_count_all_numbers_and_no_bar_is_on_both_sides_of_zero(values: 
     assert_readable(picture)
 
 
+def test_long_numbers_below_the_bars_do_not_meet() -> None:
+    assert_readable(histogram(tensor([1_000_000.0, 300_000.0])))
+
+
 def test_few_whole_numbers_and_truth_values_have_a_bar_each() -> None:
     labels = histogram(tensor([3, 1, 3, 3, 5]))
     assert columns(labels, "value", "count") == [("1", "1"), ("2", "0"), ("3", "3"), ("4", "0"), ("5", "1")]

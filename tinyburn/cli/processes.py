@@ -76,6 +76,9 @@ class Processes:
         self._is_over = False
         self._before: dict[str, str | None] = {}
 
+    def __repr__(self) -> str:
+        return f"Processes({len(self._running)} running)"
+
     def __enter__(self) -> Processes:
         self._before = {name: os.environ.get(name) for name in _SURROUNDINGS}
         os.environ.update(_SURROUNDINGS)

@@ -194,7 +194,16 @@ def _ticks(spread: Spread, bars: Bars) -> list[Mark]:
     last = float(bars.edge(count - 1 if bars.are_single else count))
     few = round_numbers(float(bars.first), last, 8) if last > float(bars.first) else [bars.first]
     few = [value for value in few if value % bars.step == 0]
-    return [(bars.place(float(value)) + middle, words) for value, words in zip(few, rounded_texts(few), strict=True)]
+    marks = [(bars.place(float(value)) + middle, words) for value, words in zip(few, rounded_texts(few), strict=True)]
+    return _with_room(marks, _WIDTH / count)
+
+
+def _with_room(marks: list[Mark], wide: float) -> list[Mark]:
+    """Every mark, or every second one, or every fourth, so that their words do not meet. ``wide`` is one bar."""
+    widest = max((text_width(words) for _, words in marks), default=0.0) + 8
+    while len(marks) > 2 and (marks[1][0] - marks[0][0]) * wide < widest:
+        marks = marks[::2]
+    return marks
 
 
 def _mean(scale: Linear, spread: Spread, bars: Bars) -> list[str]:
