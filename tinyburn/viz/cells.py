@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 52.0, 24.0
 MOST = 8
 """Rows and columns that are drawn; the others are left out, and the picture says so."""
 
-POSITIVE, NEGATIVE = "#e08214", "#5e8ad6"
+POSITIVE, NEGATIVE = "#d67a10", "#5e8ad6"
 STYLE = f".plus{{fill:{POSITIVE}}}.minus{{fill:{NEGATIVE}}}.cell{{fill:none;stroke-width:.5}}"
 
 
