@@ -160,11 +160,17 @@ class StandIn(LeafNode):
         self.stands_for = stands_for
 
 
-def ends_graph(node: Node) -> bool:
-    """Whether a gradient ends here for good, and not only in a segment."""
+def _real(node: Any) -> Node:
+    """The node outside all segments that a node stands for."""
     while isinstance(node, StandIn):
         node = node.stands_for
-    return node.is_leaf
+    found: Node = node
+    return found
+
+
+def ends_graph(node: Node) -> bool:
+    """Whether a gradient ends here for good, and not only in a segment."""
+    return _real(node).is_leaf
 
 
 class WatchedNode(Node):
@@ -233,6 +239,14 @@ def attach_node(
     result.track(node)
     if type(node) is WatchedNode:
         node.watch(inner)
+        _note_values(inner, result, arguments)
+
+
+def _note_values(backend: type[Backend], result: GraphArray, arguments: Sequence[Any]) -> None:
+    """Tells a listening backend whose value a result is, and whose those are that the graph begins with."""
+    ends = [x for x in arguments if type(x) is GraphArray and x.node is not None and not x.node.rules]
+    for array in (*ends, result):
+        backend.note(array.primitive, "node", ("value", _real(array.node).number))
 
 
 def note_kept(backend: type[Backend], event: str, node: Node, rule: Rule, saved: Sequence[Any]) -> None:

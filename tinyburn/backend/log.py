@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tinyburn.base.dtype import DTYPES, DType
 from tinyburn.base.errors import ConfigError
@@ -52,9 +52,31 @@ class Category(IntEnum):
     UNKNOWN = 7
 
 
+Role: TypeAlias = Literal["value", "gradient", "part", "sum"]
+"""What a buffer holds for a node of the graph of `Autodiff`: its value; its whole gradient, and its rules run from here
+on; what one rule has given to its gradient; all that has come of its gradient so far, after a part was added."""
+
+
+class Mark(NamedTuple):
+    """Which node of the graph a buffer belongs to.
+
+    Events tell of buffers, and a graph tells of values; marks lead from one to the other. They stand beside the events,
+    because the number of a node depends on what else the process has computed.
+
+    Attributes:
+        at: how many events were written before.
+        node: the number of the node.
+    """
+
+    at: int
+    role: Role
+    node: int
+    buffer: int
+
+
 class EventLog:
-    """``events`` and ``names`` are all there is to read; the rest is for the writer. Events are only appended, and
-    only `clear` forgets them.
+    """``events``, ``names`` and ``marks`` are all there is to read; the rest is for the writer. Events are only
+    appended, and only `clear` forgets them.
 
     Attributes:
         asked: the operation that the backend is composing of others; empty while it composes none.
@@ -65,6 +87,7 @@ class EventLog:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.names: list[str] = []
+        self.marks: list[Mark] = []
         self.phase = "forward"
         self.asked = ""
         self.last_op = -1
@@ -94,7 +117,7 @@ class EventLog:
         """Forgets what has been, so that the log of a long loop does not grow: it begins anew with what is alive now.
 
         Each buffer comes with the operation that wrote what is in it, as a maker without operands, its ALLOC in the
-        category that it has now, and its saves that have not ended. Ids and names stay. So whatever is read from the
+        category that it has now, and its saves that have not ended. Ids and names stay, and marks go. So whatever is read from the
         log later is what the whole log would say of that time. Who holds the old list of events keeps it.
 
         Raises ConfigError while `memory.measure` reads the log.
@@ -102,6 +125,7 @@ class EventLog:
         if self.watcher is not None:
             reason = "somebody reads the log at this moment, and would lose the events before it"
             raise ConfigError("log.clear", reason, hint="clear it outside the job that is measured")
+        self.marks = []
         past, self.events = self.events, []  # the collector may free a buffer at any moment; that is written here
         self.events[:0] = _events_of_the_living(past)
         self.last_op = max((at for at, event in enumerate(self.events) if event[0] == Kind.OP), default=-1)
@@ -199,6 +223,9 @@ class Buffer:
             self.release(detail)
         elif event == "phase":
             self.log.phase = detail
+        elif event == "node":
+            role, node = detail
+            self.log.marks.append(Mark(len(self.log.events), role, node, self.id))
         elif event != "returned":
             self.recategorise(Category[event.upper()])
         elif self.category is Category.TEMPORARY:
