@@ -64,7 +64,7 @@ class Mark(NamedTuple):
     because the number of a node depends on what else the process has computed.
 
     Attributes:
-        at: how many events were written before.
+        at: how many events were written before; -1 if they have been cleared since.
         node: the number of the node.
     """
 
@@ -87,18 +87,27 @@ class EventLog:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.names: list[str] = []
-        self.marks: list[Mark] = []
         self.phase = "forward"
         self.asked = ""
         self.last_op = -1
         self.live_buffers = 0
         self.live_bytes = 0
         self.watcher: Callable[[int], None] | None = None
+        self._marks: list[tuple[int, Role, int, int]] = []
         self._numbers: dict[str, int] = {}
         self._buffers = 0
 
     def __repr__(self) -> str:
         return f"EventLog({len(self.events)} events, {self.live_buffers} buffers of {self.live_bytes} B alive)"
+
+    @property
+    def marks(self) -> list[Mark]:
+        """All that were set, in order."""
+        return list(map(Mark._make, self._marks))
+
+    def mark(self, role: Role, node: int, buffer: int) -> None:
+        """Says that a buffer belongs to a node of the graph from now on."""
+        self._marks.append((len(self.events), role, node, buffer))
 
     def name(self, text: str) -> int:
         """The number of a name, given on first use."""
@@ -117,18 +126,21 @@ class EventLog:
         """Forgets what has been, so that the log of a long loop does not grow: it begins anew with what is alive now.
 
         Each buffer comes with the operation that wrote what is in it, as a maker without operands, its ALLOC in the
-        category that it has now, and its saves that have not ended. Ids and names stay, and marks go. So whatever is read from the
-        log later is what the whole log would say of that time. Who holds the old list of events keeps it.
+        category that it has now, and its saves that have not ended. Ids and names stay. So whatever is read from the
+        log later is what the whole log would say of that time. Who holds the old list of events keeps it. Of the marks
+        those stay that say whose value a buffer holds.
 
         Raises ConfigError while `memory.measure` reads the log.
         """
         if self.watcher is not None:
             reason = "somebody reads the log at this moment, and would lose the events before it"
             raise ConfigError("log.clear", reason, hint="clear it outside the job that is measured")
-        self.marks = []
         past, self.events = self.events, []  # the collector may free a buffer at any moment; that is written here
         self.events[:0] = _events_of_the_living(past)
         self.last_op = max((at for at, event in enumerate(self.events) if event[0] == Kind.OP), default=-1)
+        alive = {event[1] for event in self.events if event[0] == Kind.ALLOC}
+        kept = [mark for mark in self.marks if mark.role == "value" and mark.buffer in alive]
+        self._marks = [mark._replace(at=-1) for mark in kept]
 
     def op(self, name: str, path: str, operands: list[int]) -> None:
         self.last_op = len(self.events)
@@ -221,11 +233,11 @@ class Buffer:
             self.save(detail)
         elif event == "release":
             self.release(detail)
-        elif event == "phase":
-            self.log.phase = detail
         elif event == "node":
             role, node = detail
-            self.log.marks.append(Mark(len(self.log.events), role, node, self.id))
+            self.log.mark(role, node, self.id)
+        elif event == "phase":
+            self.log.phase = detail
         elif event != "returned":
             self.recategorise(Category[event.upper()])
         elif self.category is Category.TEMPORARY:

@@ -47,11 +47,14 @@ class Film:
         self.steps = read_steps(graph, log)
         self.history = History(log)
         self._items = {item.node.number: at for at, item in enumerate(graph.items)}
-        self._holds: dict[int, list[tuple[int, Role, int]]] = {}  # of a value: since when it is what, of which item
+        # Of a value: since which mark it is what, and of which item; its name inside a segment. Of a buffer: since
+        # which event it has which category.
+        self._holds: dict[int, list[tuple[int, Role, int]]] = {}
         self._inside: dict[int, str] = {}
-        self._changes: dict[int, list[tuple[int, int]]] = {}  # of a buffer: since when it has which category
-        self._read_marks()
+        self._changes: dict[int, list[tuple[int, int]]] = {}
+        self._marks = log.marks
         self._read_categories()
+        self._read_marks()
         self._counted = self._find_counted()
         self.steps = [step for step in self.steps if step.kind != "free" or self.freed(step)]
         self.left_out = self._find_left_out()
@@ -65,12 +68,16 @@ class Film:
         return self.steps[0].first
 
     def _read_marks(self) -> None:
+        """What each value is for. Gradients of earlier and later backward passes belong to other computations."""
         counts: Counter[int] = Counter()
-        for mark in self.log.marks:
+        time = range(self.steps[0].marks, self.steps[-1].marks) if self.steps else range(0)
+        for at, mark in enumerate(self._marks):
+            if mark.role != "value" and at not in time:
+                continue
             item = self._items.get(mark.node, -1)
-            value = self.history.value_in(mark.buffer, max(mark.at - 1, 0))
+            value = self.history.value_in(mark.buffer, max(mark.at - 1, self._changes[mark.buffer][0][0]))
             if item >= 0:
-                self._holds.setdefault(value, []).append((mark.at, mark.role, item))
+                self._holds.setdefault(value, []).append((at, mark.role, item))
             elif mark.role == "value" and (segment := self._segment_at(mark)) >= 0 and value not in self._inside:
                 counts[segment] += 1
                 self._inside[value] = f"{self.graph.items[segment].label}.{counts[segment]}"
@@ -171,7 +178,7 @@ class Film:
         for value in self._counted:
             record = self.history.records[value]
             if record.start <= at < record.end:
-                label = self.label(value, self.steps[number].end)
+                label = self.label(value, self.steps[number])
                 found.append(Alive(value, label, self.category(value, at), record.size))
         return found
 
@@ -182,14 +189,14 @@ class Film:
 
     # Whose it is
 
-    def label(self, value: int, at: int) -> str:
-        """What a value is called until an event: the results that are in it, and those whose gradients are."""
+    def label(self, value: int, step: Step) -> str:
+        """What a value is called in a step: the results that are in it, and those whose gradients are."""
         values: dict[str, None] = {}
         gradients: dict[str, None] = {}
         for since, role, item in self._holds.get(value, ()):
             if role == "value":
                 values[self.graph.items[item].label] = None
-            elif since <= at:
+            elif since < step.marks:
                 gradients[self.graph.items[item].label] = None
         words = ["/".join(values)] if values else []
         words += [f"gradient of {'/'.join(gradients)}"] if gradients else []
@@ -219,16 +226,16 @@ class Film:
         return visited
 
     def _holder(self, what: tuple[int, bool], number: int) -> Alive | None:
-        at, end = self.moments[number], self.steps[number].end
+        at, step = self.moments[number], self.steps[number]
         for value, since in reversed(self._held_by.get(what, ())):
             record = self.history.records[value]
-            if record.start <= at < record.end and since <= end:
-                return Alive(value, self.label(value, end), self.category(value, at), record.size)
+            if record.start <= at < record.end and (since < step.marks or not what[1]):
+                return Alive(value, self.label(value, step), self.category(value, at), record.size)
         return None
 
     @cached_property
     def _held_by(self) -> dict[tuple[int, bool], list[tuple[int, int]]]:
-        """For each item, and whether it is about its gradient, the values that hold it and since when; 0: always."""
+        """For each item, and whether it is about its gradient, the values that hold it, and since which mark."""
         held: dict[tuple[int, bool], dict[int, int]] = {}
         for value in self._counted:
             for since, role, item in self._holds.get(value, ()):
@@ -289,7 +296,7 @@ class Film:
         events = [record.start, *record.reads, *record.releases]
         steps = [self.step_of(at) for at in events if at < record.end]
         for since, role, item in self._holds.get(value, ()):
-            steps.append(self.step_of(since - 1) if role == "part" else 0)
+            steps.append(self.step_of(self._marks[since].at - 1) if role == "part" else 0)
             steps.append(self._visited.get(item, -1) + 1 if role == "gradient" else 0)
         return max(steps)
 

@@ -19,7 +19,7 @@ from .model import Graph
 from .steps import Step
 from .svg import MARKS, path, rect
 
-STYLE = ".none{fill:none;stroke:none}.go{fill:none;stroke-width:2.4}.wipe{fill:none;stroke-width:11}"
+STYLE = ".none{fill:none;stroke:none}.go{fill:none;stroke-width:2.4}"
 GO = (
     '<marker id="go" markerWidth="11" markerHeight="10" refX="10" refY="5" orient="auto" markerUnits="userSpaceOnUse">'
     '<path d="M0 0L11 5L0 10z" class="ink"/></marker>'
@@ -69,7 +69,8 @@ class Stage:
         way = (self.drawn.box_of[step.target], active)
         if step.kind != "rule" or way not in routes:
             return []
-        return [path(curve(routes[way]), "gap wipe"), _go(routes[way][::-1])]  # away with the head at the other end
+        x, y = routes[way][-1]
+        return [rect(x - 6, y - 10, 12, 9.4, "paper"), _go(routes[way][::-1])]  # away with the head at the other end
 
     def _box(self, box: int, style: str, ink: str) -> list[str]:
         return _framed(self.cards[box], self.layout.corners[box], style, ink)

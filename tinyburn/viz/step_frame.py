@@ -29,6 +29,7 @@ from .step_panel import (
     head,
     letters,
     lines,
+    numbers_height,
     numbers_line,
 )
 from .svg import LINE, page, text, text_width, xy
@@ -98,7 +99,7 @@ class Frames(Sequence[Picture]):
 
     @cached_property
     def _numbers_height(self) -> float:
-        return max(draw_numbers(each, PANEL)[1] for each in self._numbers) + 14
+        return max(numbers_height(each, PANEL) for each in self._numbers) + 14
 
     @cached_property
     def _panel_height(self) -> float:
@@ -140,7 +141,7 @@ class Frames(Sequence[Picture]):
         y = 24.0
         parts += draw_lines(lines(film, at, PANEL), 0, y)
         y += self._words_height
-        parts += [f'<g transform="translate({xy(0, y)})">', *draw_numbers(self._numbers[at], PANEL)[0], "</g>"]
+        parts += [f'<g transform="translate({xy(0, y)})">', *draw_numbers(self._numbers[at], PANEL), "</g>"]
         y += self._numbers_height
         parts += draw_list(film, at, y)
         y += LIST_HEIGHT

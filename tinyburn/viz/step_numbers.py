@@ -23,8 +23,8 @@ from .model import Graph, Item
 from .numbers import FEW, Values, value_text
 from .steps import Step, is_one_box
 
-MOST_CELLS = 16
-"""Rows and columns of a matrix that is drawn as a heat map; a larger one is a text alone."""
+MOST_CELLS = 128
+"""Of a matrix that is drawn as a heat map; a larger one is a text alone."""
 
 
 class Shown(NamedTuple):
@@ -95,7 +95,7 @@ class _Again:
 
     def seed(self, step: Step) -> Numbers:
         item = self.graph.items[step.item]
-        ones = np.ones(item.shape, item.node.dtype) if step.ops else None
+        ones = np.ones(item.shape, item.node.dtype) if step.ops and self.known else None
         self.gradients[step.item] = ones
         return Numbers((), shown(f"gradient of {item.label}", item.shape, ones))
 
@@ -148,6 +148,6 @@ def shown(label: str, shape: Shape, values: Values | None) -> Shown:
     if values is None:
         return Shown(label, shape, "", None)
     rows, columns = (1, 1, *shape)[-2:]
-    is_small = values.size == rows * columns and max(rows, columns) <= MOST_CELLS and values.size > FEW
+    is_small = values.size == rows * columns and FEW < values.size <= MOST_CELLS
     cells = values.reshape(rows, columns).astype(np.float64) if is_small else None
     return Shown(label, shape, value_text(values), cells)

@@ -18,12 +18,13 @@ from .step_numbers import Numbers, Shown
 from .step_words import action, phase_of, reason
 from .svg import CHARACTER, LINE, MARKS, block, number, path, rect, text, text_width, xy
 
-PANEL = 430.0
+PANEL = 370.0
 """Its width in pixels."""
 _NUMBERED = 4  # rows and columns of a matrix that is shown with its numbers
 _SIDE = 8.0  # of a cell without one
 _GAP = 18.0
 _ROWS = 8  # of the list of buffers
+_UNKNOWN = "not known"
 _STRIP = 56.0  # the height of the strip
 
 
@@ -61,20 +62,34 @@ def numbers_line(found: Numbers) -> str:
     return f"{read} → {result}" if read and result else read or result
 
 
-def draw_numbers(found: Numbers, width: float) -> tuple[list[str], float]:
-    """The tensors of a step side by side, at the origin, and the height that they need."""
-    shown = [*found.read, *([found.result] if found.result else [])]
-    scale = largest(*[each.cells for each in shown if each.cells is not None])
-    parts: list[str] = []
+def draw_numbers(found: Numbers, width: float) -> list[str]:
+    """The tensors of a step side by side, at the origin."""
+    places, _ = _places(found, width)
+    scale = largest(*[each.cells for each in _all(found) if each.cells is not None])
+    blocks = zip(_all(found), places, strict=True)
+    return [part for each, place in blocks for part in _block(each, *place, scale, each is found.result)]
+
+
+def numbers_height(found: Numbers, width: float) -> float:
+    """What they need."""
+    return _places(found, width)[1]
+
+
+def _all(found: Numbers) -> list[Shown]:
+    return [*found.read, *([found.result] if found.result else [])]
+
+
+def _places(found: Numbers, width: float) -> tuple[list[tuple[float, float]], float]:
+    """Where the block of each tensor begins, row by row, and the height of all."""
+    places: list[tuple[float, float]] = []
     x = y = row = 0.0
-    for each in shown:
-        is_result = each is found.result
-        wide, high = _block_size(each, is_result)
+    for each in _all(found):
+        wide, high = _block_size(each, each is found.result)
         if x and x + wide > width:
             x, y, row = 0.0, y + row + 10, 0.0
-        parts += _block(each, x, y, scale, is_result)
+        places.append((x, y))
         x, row = x + wide + _GAP, max(row, high)
-    return parts, y + row if shown else 0.0
+    return places, y + row
 
 
 def _heads(shown: Shown, is_result: bool) -> tuple[str, str]:
@@ -83,7 +98,7 @@ def _heads(shown: Shown, is_result: bool) -> tuple[str, str]:
 
 
 def _block_size(shown: Shown, is_result: bool) -> tuple[float, float]:
-    widest = max(map(text_width, (*_heads(shown, is_result), shown.words)))
+    widest = max(map(text_width, (*_heads(shown, is_result), shown.words or _UNKNOWN)))
     wide, high = _cells_size(shown)
     return max(widest, wide), 3 * LINE + high
 
@@ -103,7 +118,7 @@ def _is_numbered(shown: Shown) -> bool:
 def _block(shown: Shown, x: float, y: float, scale: float, is_result: bool) -> list[str]:
     label, shape = _heads(shown, is_result)
     parts = [text(x, y + 12, label, "ink bold"), text(x, y + 12 + LINE, shape, "soft")]
-    parts.append(text(x, y + 12 + 2 * LINE, shown.words or "not known", "ink" if shown.words else "soft"))
+    parts.append(text(x, y + 12 + 2 * LINE, shown.words or _UNKNOWN, "ink" if shown.words else "soft"))
     if shown.cells is None:
         return parts
     top = y + 3 * LINE
@@ -132,10 +147,25 @@ def bar(film: Film, at: int, x: float, y: float, width: float) -> list[str]:
 
 
 def by_category(film: Film, at: int) -> str:
-    """``28 B: 12 B I, 4 B A, 12 B T``."""
+    """``28 B alive: 12 B I, 4 B A, 12 B T``."""
+    return " ".join(_by_category(film, at))
+
+
+def bytes_lines(film: Film, at: int, width: float) -> list[Line]:
+    """The same in lines, with each amount in one piece."""
+    lines = [""]
+    for piece in _by_category(film, at):
+        longer = f"{lines[-1]} {piece}".strip()
+        lines = [*lines[:-1], longer] if text_width(longer) <= width else [*lines, piece]
+    return [Line(line, "soft") for line in lines]
+
+
+def _by_category(film: Film, at: int) -> list[str]:
     totals = film.totals[at]
-    words = [f"{amount(totals[each])} {MARKS[each].letter}" for each in ORDER if totals[each]]
-    return f"{amount(sum(totals))} alive: {', '.join(words)}" if len(words) > 1 else f"{amount(sum(totals))} alive"
+    parts = [f"{amount(totals[each])} {MARKS[each].letter}" for each in ORDER if totals[each]]
+    if len(parts) < 2:
+        return [f"{amount(sum(totals))} alive"]
+    return [f"{amount(sum(totals))} alive:", *[f"{part}," for part in parts[:-1]], parts[-1]]
 
 
 def draw_list(film: Film, at: int, y: float) -> list[str]:

@@ -10,29 +10,30 @@ from .film import Film
 from .layout import Size
 from .stage import GO, Stage
 from .step_numbers import Numbers
-from .step_panel import Line, bar, by_category, draw_lines, head, lines, numbers_line
+from .step_panel import Line, bar, bytes_lines, draw_lines, head, lines, numbers_line
 from .svg import CHARACTER, LINE, rect, xy
 
 MOST = 12
 """Frames that a reader can take in."""
 _NARROWEST, _WIDEST = 205.0, 262.0  # the width of the words
 _ACROSS = 1000.0  # of the page
+_BESIDE = 870.0  # of the page, where words stand beside the graphs
 _PADDING = 10.0
 _GAP = 14.0
 
 
-def chosen(film: Film) -> list[int]:
+def chosen(film: Film, most: int = MOST) -> list[int]:
     """The steps to draw: all if there are few; else the turning points, and of the others some at equal distances."""
     steps = film.steps
-    if len(steps) <= MOST:
+    if len(steps) <= most:
         return list(range(len(steps)))
     by_kind = {step.kind: [at for at, each in enumerate(steps) if each.kind == step.kind] for step in steps}
     second = [at for at in by_kind.get("inside", []) if film.history.is_backward(steps[at].first)]
     turns = [film.peak, *by_kind.get("seed", []), *_ends(by_kind["forward"]), *_ends(by_kind.get("rule", []))]
     turns += [*by_kind.get("sum", [])[:1], *second[:1], *by_kind.get("free", [])[:1], 0, len(steps) - 1]
     busy = [at for at, step in enumerate(steps) if step.kind != "free"]
-    even = [busy[int((at + 0.5) * len(busy) / MOST)] for at in range(MOST)]
-    return sorted(list(dict.fromkeys([*turns, *even, *busy]))[:MOST])
+    even = [busy[int((at + 0.5) * len(busy) / most)] for at in range(most)]
+    return sorted(list(dict.fromkeys([*turns, *even, *busy]))[:most])
 
 
 def _ends(numbers: Sequence[int]) -> list[int]:
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
 
 def plan_for(graph: Size) -> Plan:
     """Words beside the graph, if two such frames fit beside each other."""
-    room = (_ACROSS - _GAP) / 2 - graph[0] - 3 * _PADDING
+    room = (_BESIDE - _GAP) / 2 - graph[0] - 3 * _PADDING
     return Plan(min(room, _WIDEST), True) if room >= _NARROWEST else Plan(max(_WIDEST, graph[0]), False)
 
 
@@ -71,7 +72,7 @@ def draw_strip(
     """The size, the frames, and the graph that they all refer to."""
     plan = plan_for(stage.size)
     found = [_lines(film, numbers[at], at, plan.words) for at in shown]
-    rows = [len(words) + len(_bytes(film, at, plan.words)) for at, words in zip(shown, found, strict=True)]
+    rows = [len(words) + len(bytes_lines(film, at, plan.words)) for at, words in zip(shown, found, strict=True)]
     width, height = plan.size(stage.size, max(rows))
     across = max(1, int((_ACROSS + _GAP) // (width + _GAP)))
     drawn: list[str] = []
@@ -101,8 +102,4 @@ def _frame(film: Film, stage: Stage, at: int, words: Sequence[Line], plan: Plan)
     parts += draw_lines(words, x, y)
     y += LINE * len(words) + 6
     parts += bar(film, at, x, y, plan.words)
-    return parts + draw_lines(_bytes(film, at, plan.words), x, y + 18)
-
-
-def _bytes(film: Film, at: int, width: float) -> list[Line]:
-    return [Line(line, "soft") for line in wrap(by_category(film, at), int(width / CHARACTER))]
+    return parts + draw_lines(bytes_lines(film, at, plan.words), x, y + 18)

@@ -59,11 +59,11 @@ def _inside(film: Film, step: Step) -> str:
     rule_of = film.history.steps[step.first].rule_of
     if rule_of not in ("", CHECKPOINT):
         return f"the backward of {rule_of}"
-    operands = [film.label(value, step.end) for value in film.history.operands(step.ops[0])]
+    operands = [film.label(value, step) for value in film.history.operands(step.ops[0])]
     result = film.made_by(step)
     is_whole = len(operands) == len(OPERATIONS[name].parameters) if name in OPERATIONS else False
     words = formula(name, operands) if is_whole else f"{name}({', '.join(operands)})"
-    return f"{film.label(result, step.end)} = {words}" if result is not None else words
+    return f"{film.label(result, step)} = {words}" if result is not None else words
 
 
 def _seed(film: Film, step: Step) -> str:
@@ -81,7 +81,7 @@ def _sum(film: Film, step: Step) -> str:
 
 
 def _free(film: Film, step: Step) -> str:
-    labels = [film.label(value, step.first) for value in film.freed(step)]
+    labels = [film.label(value, step) for value in film.freed(step)]
     return f"{listed(labels)} {'is' if len(labels) == 1 else 'are'} freed"
 
 
@@ -161,7 +161,7 @@ def _why_sum(film: Film, number: int) -> str:
 def _why_free(film: Film, number: int) -> str:
     reasons: dict[str, list[str]] = {}
     for value in film.freed(film.steps[number]):
-        label = film.label(value, film.steps[number].first)
+        label = film.label(value, film.steps[number])
         reasons.setdefault(_why_gone(film, value, number), []).append(label)
     return " ".join(f"{_capital(listed(labels))}: {why}." for why, labels in reasons.items())
 

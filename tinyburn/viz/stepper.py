@@ -22,7 +22,7 @@ from tinyburn.tensor import Tensor
 
 from .cards import sheet
 from .film import Film
-from .fold import checked_boxes, fold, with_notes
+from .fold import checked_boxes, fold, small_enough, with_notes
 from .formula import count, listed
 from .graph import absent_note
 from .memory_strip import ORDER
@@ -33,7 +33,7 @@ from .stage import Stage, build
 from .step_frame import BANDS, STYLE, Frames, keys_of
 from .step_numbers import Numbers, numbers_of
 from .step_panel import numbers_line
-from .step_strip import chosen, draw_strip
+from .step_strip import MOST, chosen, draw_strip
 from .step_words import action, phase_of, reason
 from .svg import MARKS
 
@@ -80,7 +80,7 @@ def stepper(tensor: Tensor[Any, Any, Any], /, *, boxes: int = BOXES, **names: Na
     numbers = numbers_of(model, film.steps, values)
     frames = Frames(film, numbers, build(model, fold(model, limit), is_small=False))
     few = build(model, fold(model, min(limit, FEW_BOXES)), is_small=True)
-    picture = _picture(film, numbers, few)
+    picture = small_enough(lambda most: _picture(film, numbers, few, chosen(film, most)), MOST)
     return Stepper(picture.title, picture.text, picture.svg, frames)
 
 
@@ -103,9 +103,8 @@ def _film(model: Graph, tensor: Tensor[Any, Any, Any]) -> Film:
 # The strip
 
 
-def _picture(film: Film, numbers: Sequence[Numbers], small: Stage) -> Picture:
+def _picture(film: Film, numbers: Sequence[Numbers], small: Stage, shown: Sequence[int]) -> Picture:
     title = _title(film)
-    shown = chosen(film)
     notes = [_left_out(film, shown), small.drawn.note, _others(film), _unknown(film, numbers), absent_note(film.graph)]
     notes = [note for note in notes if note]
     size, drawing, definitions = draw_strip(film, numbers, small, shown)

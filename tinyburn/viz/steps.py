@@ -42,6 +42,7 @@ class Step:
         target: the item that gets a gradient, in a ``rule`` or a ``sum``; -1 for none.
         operand: the position of ``target`` among the operation's arguments.
         first, end: its events are ``first``, …, ``end - 1``.
+        marks: how many of the log's marks had been set at its end.
         ops: those of them that are operations.
         frees: those that free a buffer.
     """
@@ -49,6 +50,7 @@ class Step:
     kind: StepKind
     first: int
     end: int
+    marks: int
     item: int = -1
     target: int = -1
     operand: int = 0
@@ -62,14 +64,17 @@ class _Reader:
 
     Attributes:
         pending: operations and frees that belong to no step yet.
+        seen: how many marks have been read, before the one that closes a step.
         visit: the item whose rules run; -1 for none.
         seeded: whether the gradient of the result has come.
     """
 
     graph: Graph
     log: EventLog
+    marks: Sequence[Mark]
     steps: list[Step] = field(default_factory=list)
     pending: list[int] = field(default_factory=list)
+    seen: int = 0
     visit: int = -1
     seeded: bool = False
     computed: set[int] = field(default_factory=set)
@@ -86,24 +91,24 @@ class _Reader:
     def is_op(self, index: int) -> bool:
         return self.log.events[index][0] == Kind.OP
 
-    def read(self, begin: int, marks: Sequence[Mark], items: dict[int, int]) -> list[Step]:
-        """The steps from an event on. ``marks`` are those from there on, ``items`` the items of their nodes."""
-        waiting = iter([*marks, Mark(len(self.log.events) + 1, "value", -1, -1)])
-        mark = next(waiting)
-        for index in range(begin, len(self.log.events) + 1):
-            while mark.at == index:
+    def read(self, begin: int, items: dict[int, int]) -> list[Step]:
+        """The steps from an event on. ``seen`` marks come before it; ``items`` are those of the nodes."""
+        marks, events = self.marks, self.log.events
+        for index in range(begin, len(events) + 1):
+            while self.seen < len(marks) and marks[self.seen].at == index:
+                mark = marks[self.seen]
                 if self.is_over(mark, items):
                     return self.finish(index)
                 self.obey(mark, items.get(mark.node, -1))
-                mark = next(waiting)
-            if index == len(self.log.events):
+                self.seen += 1
+            if index == len(events):
                 break
-            kind = self.log.events[index][0]
+            kind = events[index][0]
             if kind == Kind.OP and self.seeded and self.begins_anew(index):
                 return self.finish(index)
             if kind in (Kind.OP, Kind.FREE):
                 self.pending.append(index)
-        return self.finish(len(self.log.events))
+        return self.finish(len(events))
 
     def begins_anew(self, op: int) -> bool:
         """Whether an operation belongs to what the program does after the backward pass."""
@@ -197,7 +202,7 @@ class _Reader:
         self.leave(before, start)
         ops = tuple([index for index in own if self.is_op(index)])
         frees = tuple([index for index in own if not self.is_op(index)])
-        self.steps.append(Step(kind, start, end, item, target, operand, ops, frees))
+        self.steps.append(Step(kind, start, end, self.seen + 1, item, target, operand, ops, frees))
         self.pending = []
 
     def leave(self, events: list[int], end: int, item: int = -1) -> None:
@@ -209,9 +214,9 @@ class _Reader:
             stop = following[0]
             if self.is_op(run[0]):
                 kind: StepKind = "inside" if item >= 0 else "beside"
-                self.steps.append(Step(kind, run[0], stop, item, ops=tuple(run)))
+                self.steps.append(Step(kind, run[0], stop, self.seen, item, ops=tuple(run)))
             else:
-                self.steps.append(Step("free", run[0], stop, frees=tuple(run)))
+                self.steps.append(Step("free", run[0], stop, self.seen, frees=tuple(run)))
 
     def groups(self, ops: list[int]) -> list[list[int]]:
         """Operations one by one; the parts of one that is composed stay together."""
@@ -229,19 +234,21 @@ def read_steps(graph: Graph, log: EventLog) -> list[Step]:
 
     Empty if the log does not have the whole forward pass.
     """
+    marks, operations = log.marks, set(graph.operations)
     items = {item.node.number: at for at, item in enumerate(graph.items)}
-    operations = set(graph.operations)
-    found = [at for at, mark in enumerate(log.marks) if mark.role == "value" and items.get(mark.node) in operations]
-    if not found:
+    is_result = [mark.at >= 0 and mark.role == "value" and items.get(mark.node) in operations for mark in marks]
+    if not any(is_result):
         return []
-    begin = max((mark.at for mark in log.marks[: found[0]] if mark.at < log.marks[found[0]].at), default=0)
-    reader = _Reader(graph, log)
-    steps = reader.read(begin, log.marks[found[0] :], items)
+    seen = is_result.index(True)
+    # The marks of an operation's constants come after its own events, so they are no border between operations.
+    begin = max((mark.at for mark in marks[:seen] if mark.node not in items), default=0)
+    reader = _Reader(graph, log, marks, seen=seen)
+    steps = reader.read(max(begin, 0), items)
     if reader.computed != operations:
         return []
     at = next(at for at, step in enumerate(steps) if step.kind in ("forward", "inside"))
     first = steps[at].first
-    return [Step("start", first, first), *steps[at:]]
+    return [Step("start", first, first, seen), *steps[at:]]
 
 
 def is_one_box(node: Node) -> bool:
