@@ -20,6 +20,8 @@ THEMES = {"JupyterLab Dark": DARK["paper"], "JupyterLab Light": LIGHT["paper"]}
 WIDTHS = (1280, 800)
 """Of a window on a common screen, and of one on half of it."""
 HEIGHT = 900
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+"""The metadata of a notebook that a test writes."""
 WIDGET = ".jp-Cell-outputArea > .jp-OutputArea-child > .jp-OutputArea-output > .jupyter-widgets"
 """Each widget that is an output of a cell, with all that it is made of."""
 

@@ -2,7 +2,10 @@
 "use strict";
 
 (() => {
-  const images = (root) => [...document.querySelectorAll(`${root} .jp-OutputArea-output img`)];
+  // A still picture is not there while the widget beside it, which shows one too, is.
+  const isReplaced = (image) => image.closest(".tinyburn-still") && !image.checkVisibility();
+  const images = (root) =>
+    [...document.querySelectorAll(`${root} .jp-OutputArea-output img`)].filter((image) => !isReplaced(image));
 
   const isInside = (inner, outer) =>
     inner.width > 0 &&

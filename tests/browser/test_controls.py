@@ -7,12 +7,11 @@ import pytest
 from playwright.sync_api import Page
 
 from .controls import Controls, check_controls
-from .jupyterlab import Notebook, opened
+from .jupyterlab import KERNEL, Notebook, opened
 from .server import Lab
 
 pytestmark = pytest.mark.browser
 
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
 FOLLOW = """\
 from ipywidgets import *
 

@@ -109,6 +109,7 @@ class _Painter:
         style = root.find(f"{SVG}style")
         self._rules = list(_rules("" if style is None else style.text or "", dark))
         self._patterns = {one.get("id"): one for one in root.iter(f"{SVG}pattern")}
+        self._named = {f"#{one.get('id')}": one for one in root.iter() if one.get("id")}
 
     def shapes(self) -> Iterator[Shape]:
         return self._walk(self._root, {}, _Place(0.0, 0.0, False))
@@ -118,7 +119,9 @@ class _Painter:
         if kind in ("defs", "style", "title"):
             return
         style, place = self._style(element, above), around.inside(element.get("transform", ""))
-        if kind not in ("svg", "g"):
+        if kind == "use":
+            yield from self._walk(self._named[element.get("href", "")], style, place)
+        elif kind not in ("svg", "g"):
             words = element.text or "" if kind == "text" else ""
             fill, stroke = self._paint(style, "fill", "#000000"), self._paint(style, "stroke", "none")
             yield Shape(kind, tuple(element.get("class", "").split()), fill, stroke, place.box(element, kind), words)

@@ -58,6 +58,15 @@ def colour_cell(
     return [rect(x, y, *size, "plus" if value > 0 else "minus", 0, f'fill-opacity="{strength}"')]
 
 
+def draw_small(matrix: Matrix, x: float, y: float, scale: float, side: float) -> list[str]:
+    """A square for each number, without the number."""
+    drawn = [rect(x, y, matrix.shape[1] * side, matrix.shape[0] * side, "line cell")]
+    for row, values in enumerate(matrix.tolist()):
+        for column, value in enumerate(values):
+            drawn += colour_cell(x + column * side, y + row * side, (side, side), value, scale)
+    return drawn
+
+
 def digits(value: float) -> str:
     """At most three digits, whole numbers without a point, and no minus before a zero."""
     if abs(value) < 1000 and value == int(value):
