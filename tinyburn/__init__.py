@@ -21,6 +21,7 @@ from .base.errors import (
     GraphError,
     NonFinite,
     NoSuchItem,
+    OnnxError,
     OutOfMemory,
     RecordError,
     ShapeError,

@@ -1,0 +1,180 @@
+"""Operators that work element by element: arithmetic, comparisons, logic, rounding, powers and trigonometry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, TypeAlias
+
+from tinyburn.tensor import Tensor
+
+from tinyburn.onnx.table import operator
+from tinyburn.onnx.values import Value, lifted
+
+AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+Function: TypeAlias = Callable[..., AnyTensor]
+
+
+def _unary(name: str, versions: tuple[int, ...], function: Function) -> None:
+    @operator(name, *versions)
+    def row(x: Value) -> Value:
+        return lifted(function, x)
+
+
+def _binary(name: str, versions: tuple[int, ...], function: Function) -> None:
+    @operator(name, *versions)
+    def row(a: Value, b: Value) -> Value:
+        return lifted(function, a, b)
+
+
+def _several(name: str, versions: tuple[int, ...], function: Function) -> None:
+    """Any number of operands, from the left to the right."""
+
+    @operator(name, *versions)
+    def row(first: Value, *others: Value) -> Value:
+        return reduce(lambda a, b: lifted(function, a, b), others, first)
+
+
+def _of_ints_too(function: Function) -> Function:
+    """Rounding leaves whole numbers as they are."""
+    return lambda x: function(x) if str(x.dtype).startswith("float") else x
+
+
+for _name, _versions, _function in (
+    ("Abs", (6, 13), Tensor.abs),
+    ("Neg", (6, 13), Tensor.neg),
+    ("Sign", (9, 13), Tensor.sign),
+    ("Reciprocal", (6, 13), Tensor.recip),
+    ("Sqrt", (6, 13), Tensor.sqrt),
+    ("Exp", (6, 13), Tensor.exp),
+    ("Log", (6, 13), Tensor.log),
+    ("Erf", (9, 13), Tensor.erf),
+    ("Ceil", (6, 13), _of_ints_too(Tensor.ceil)),
+    ("Floor", (6, 13), _of_ints_too(Tensor.floor)),
+    ("Round", (11, 22), _of_ints_too(Tensor.round)),
+    ("Sin", (7, 22), Tensor.sin),
+    ("Cos", (7, 22), Tensor.cos),
+    ("Tan", (7, 22), Tensor.tan),
+    ("Asin", (7, 22), Tensor.asin),
+    ("Acos", (7, 22), Tensor.acos),
+    ("Atan", (7, 22), Tensor.atan),
+    ("Sinh", (9, 22), Tensor.sinh),
+    ("Cosh", (9, 22), Tensor.cosh),
+    ("Tanh", (6, 13), Tensor.tanh),
+    ("Asinh", (9, 22), Tensor.asinh),
+    ("Acosh", (9, 22), Tensor.acosh),
+    ("Atanh", (9, 22), Tensor.atanh),
+    ("Not", (1,), Tensor.bool_not),
+    ("IsNaN", (9, 13, 20), Tensor.is_nan),
+):
+    _unary(_name, _versions, _function)
+
+for _name, _versions, _function in (
+    ("Add", (7, 13, 14), Tensor.add),
+    ("Sub", (7, 13, 14), Tensor.sub),
+    ("Mul", (7, 13, 14), Tensor.mul),
+    ("Equal", (7, 11, 13, 19), Tensor.equal),
+    ("Greater", (7, 9, 13), Tensor.greater),
+    ("GreaterOrEqual", (12, 16), Tensor.greater_equal),
+    ("Less", (7, 9, 13), Tensor.lower),
+    ("LessOrEqual", (12, 16), Tensor.lower_equal),
+    ("And", (7,), Tensor.bool_and),
+    ("Or", (7,), Tensor.bool_or),
+    ("Xor", (7,), Tensor.bool_xor),
+):
+    _binary(_name, _versions, _function)
+
+for _name, _versions, _function in (
+    ("Sum", (6, 8, 13), Tensor.add),
+    ("Max", (6, 8, 12, 13), Tensor.maximum),
+    ("Min", (6, 8, 12, 13), Tensor.minimum),
+):
+    _several(_name, _versions, _function)
+
+
+@operator("Mean", 6, 8, 13)
+def mean(first: Value, *others: Value) -> Value:
+    """Of its operands, element by element."""
+    total = reduce(lambda a, b: lifted(Tensor.add, a, b), others, first)
+    return lifted(lambda x: x / (len(others) + 1), total)
+
+
+@operator("Div", 7, 13, 14)
+def div(a: Value, b: Value) -> Value:
+    """Of whole numbers it rounds towards 0."""
+    if a.is_float:
+        return lifted(Tensor.div, a, b)
+    return lifted(_int_div, a, b)
+
+
+def _int_div(a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    """The remainder of `fmod` has the sign of a: without it, a is a multiple of b, and dividing is exact."""
+    remainder = a - _floor_div(a, b) * b
+    is_negative = a.lower(0).bool_xor(b.lower(0))
+    goes_up = is_negative.bool_and(remainder.not_equal(0))
+    return _floor_div(a, b) + goes_up.int().cast(str(a.dtype))
+
+
+def _floor_div(a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    remainder = a.remainder(b)
+    return (a - remainder).float().cast("float64").div(b.float().cast("float64")).round().int().cast(str(a.dtype))
+
+
+@operator("Mod", 10, 13)
+def mod(a: Value, b: Value, *, fmod: int = 0) -> Value:
+    """With the sign of b, or with ``fmod`` that of a."""
+    if not fmod:
+        return lifted(Tensor.remainder, a, b)
+    if a.is_float:
+        return lifted(Tensor.fmod, a, b)
+    return lifted(lambda x, y: x - _int_div(x, y) * y, a, b)
+
+
+@operator("Pow", 7, 12, 13, 15)
+def power(base: Value, exponent: Value) -> Value:
+    """The result has the dtype of the base."""
+
+    def computed(x: AnyTensor, y: AnyTensor) -> AnyTensor:
+        if base.is_float:
+            return x.powf((y if exponent.is_float else y.float()).cast(base.dtype))
+        result = x.float().cast("float64").powf((y if exponent.is_float else y.float()).cast("float64"))
+        return result.int().cast(base.dtype)
+
+    return lifted(computed, base, exponent)
+
+
+@operator("Where", 9, 16)
+def where(condition: Value, x: Value, y: Value) -> Value:
+    """x where the condition is true, else y."""
+    return lifted(lambda c, a, b: _filled(b, a, c), condition, x, y)
+
+
+def _filled(otherwise: AnyTensor, then: AnyTensor, mask: AnyTensor) -> AnyTensor:
+    shape = tuple(
+        max(lengths) if 0 not in lengths else 0 for lengths in zip(otherwise.shape, then.shape, mask.shape, strict=True)
+    )
+    return otherwise.expand(shape).mask_where(mask.expand(shape), then.expand(shape))
+
+
+@operator("Clip", 6)
+def clip_6(x: Value, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> Value:
+    """Between two numbers."""
+    return lifted(lambda each: each.clamp(min, max), x)
+
+
+@operator("Clip", 11, 12, 13)
+def clip(x: Value, low: Value | None = None, high: Value | None = None) -> Value:
+    """Between two numbers, each of which may be left out."""
+    result = x if low is None else lifted(Tensor.maximum, x, low)
+    return result if high is None else lifted(Tensor.minimum, result, high)
+
+
+@operator("IsInf", 10, 20)
+def is_inf(x: Value, *, detect_negative: int = 1, detect_positive: int = 1) -> Value:
+    """Which are infinite, of the signs that are asked for."""
+    found = lifted(Tensor.is_inf, x)
+    if not detect_negative:
+        found = lifted(lambda mask, each: mask.bool_and(each.greater(0.0)), found, x)
+    if not detect_positive:
+        found = lifted(lambda mask, each: mask.bool_and(each.lower(0.0)), found, x)
+    return found
