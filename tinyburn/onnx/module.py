@@ -1,9 +1,9 @@
-"""An ONNX model as a Module: a student reads it, draws it, counts its memory, trains it further, and runs it anywhere."""
+"""An ONNX model as a Module: it can be read, drawn, counted, trained further, and run on any backend."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from tinyburn.backend import Device
@@ -11,12 +11,11 @@ from tinyburn.base.errors import OnnxError
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
-from .graph import Graph, Limits, Run, Step
+from .graph import Graph, Limits, Run
 from .protos import dtype_of, read_external, read_proto
 from .reading import Reader, check_dtypes, opsets_of
-from .values import HOST, Flow, Value, moved
+from .values import HOST, AnyTensor, Flow, Value, moved
 
-AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Result: TypeAlias = AnyTensor | list[Any] | None
 Source: TypeAlias = str | os.PathLike[str] | bytes
 
@@ -95,10 +94,11 @@ class Port:
             return [f"its rank is {len(shape)}, and {len(declared)} is declared"]
         found = []
         for dim, (wanted, length) in enumerate(zip(declared, shape, strict=True)):
-            is_named = isinstance(wanted, str) and wanted != "?"
-            needed = lengths.setdefault(wanted, length) if is_named else wanted
-            if wanted != "?" and needed != length:
-                why = f"{wanted} is {needed} in an input before it" if is_named else f"{needed} is declared"
+            if wanted == "?":
+                continue
+            needed = lengths.setdefault(wanted, length) if isinstance(wanted, str) else wanted
+            if needed != length:
+                why = f"{needed} is declared" if needed == wanted else f"{wanted} is {needed} in an input before it"
                 found.append(f"dim {dim} is {length}, and {why}")
         return found
 

@@ -72,9 +72,9 @@ class Reader:
         for number, node in enumerate(nodes):
             path = path_of(node, number)
             self._check_names(node, path, known)
-            if step := self._step(node, path, opsets, known, refs):
-                if not self._is_constant(step, constants):
-                    steps.append(step)
+            step = self._step(node, path, opsets, known, refs)
+            if step is not None and not self._is_constant(step, constants):
+                steps.append(step)
             known.update(name for name in node.output if name)
         for name in outputs:
             if name not in known:

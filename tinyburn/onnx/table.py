@@ -38,7 +38,7 @@ class Row:
 
     def __init__(
         self, name: str, version: int, function: Callable[..., Any], numbers: Iterable[int], fixed: Iterable[int]
-    ):
+    ) -> None:
         self.name, self.version, self.function = name, version, function
         self.numbers, self.fixed = frozenset(numbers), frozenset(fixed)
         parameters = signature(function).parameters.values()

@@ -19,7 +19,8 @@ from tinyburn.base.errors import OnnxError
 from tinyburn.base.shape import MAX_RANK
 from tinyburn.tensor import Tensor
 
-AnyTensor: TypeAlias = Tensor[Any, Any, Any]
+AnyTensor: TypeAlias = Any
+"""A tensor; its kind and rank are what a file says, and no checker can know them."""
 Numbers: TypeAlias = np.ndarray[Any, Any]
 Flow: TypeAlias = "Value | list[Any] | None"
 """A tensor; a sequence of such; or nothing, where an input is left out or an optional is empty."""

@@ -11,8 +11,7 @@ from tinyburn.base.errors import OnnxError
 from tinyburn.onnx.graph import Run
 from tinyburn.onnx.protos import dtype_of
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import Value, host, lifted
-from tinyburn.tensor import Tensor
+from tinyburn.onnx.values import AnyTensor, Value, host, lifted
 
 
 @operator("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
@@ -94,7 +93,7 @@ def cast_to(x: Value, dtype: str) -> Value:
     return lifted(lambda each: _cast(each, dtype), x)
 
 
-def _cast(x: Tensor[Any, Any, Any], dtype: str) -> Tensor[Any, Any, Any]:
+def _cast(x: AnyTensor, dtype: str) -> AnyTensor:
     if x.dtype == dtype:
         return x
     if dtype == "bool":

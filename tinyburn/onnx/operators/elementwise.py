@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, TypeAlias
-
-from tinyburn.tensor import Tensor
+from typing import TypeAlias
 
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import Value, lifted
+from tinyburn.onnx.values import AnyTensor, Value, lifted
+from tinyburn.tensor import Tensor
 
-AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Function: TypeAlias = Callable[..., AnyTensor]
 
 
