@@ -142,7 +142,8 @@ def _external_bytes(tensor: TensorProto, folder: Path) -> bytes:
             raise OnnxError(asked, reason)
         with path.open("rb") as file:
             file.seek(start)
-            return file.read(length)
+            found: bytes = file.read(length)
+            return found
     except (OSError, ValueError) as error:
         if isinstance(error, OnnxError):
             raise

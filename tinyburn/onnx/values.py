@@ -88,7 +88,8 @@ class Value:
         if not self.tensor.backend.has_values:
             reason = f"{what} depends on data, and {self.tensor.backend.__name__} has shapes alone"
             raise OnnxError(what, reason, hint="run the model on a device that has values, such as NdArray")
-        return self.tensor.to_numpy().reshape(self.shape)
+        found: Numbers = self.tensor.to_numpy().reshape(self.shape)
+        return found
 
     def ints(self, what: str) -> list[int]:
         """`numbers` in a list of plain ints."""
@@ -97,10 +98,11 @@ class Value:
 
 def host(numbers: Any) -> Value:
     """A value on the host, from a NumPy array or scalar of any rank."""
-    array = np.asarray(numbers)
+    array: Numbers = np.asarray(numbers)
     if array.ndim > MAX_RANK:
         raise OnnxError("a tensor", f"its rank is {array.ndim}, and {MAX_RANK} is the highest that tinyburn has")
-    return Value(Tensor.from_data(array.reshape(array.shape or (1,)), HOST, dtype=str(array.dtype)), array.ndim == 0)
+    dtype: Any = str(array.dtype)
+    return Value(Tensor.from_data(array.reshape(array.shape or (1,)), HOST, dtype), array.ndim == 0)
 
 
 def reshaped(value: Value, shape: Sequence[int]) -> Value:

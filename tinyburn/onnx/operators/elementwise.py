@@ -11,6 +11,7 @@ from tinyburn.onnx.values import AnyTensor, Value, lifted
 from tinyburn.tensor import Tensor
 
 Function: TypeAlias = Callable[..., AnyTensor]
+Rows: TypeAlias = tuple[tuple[str, tuple[int, ...], Function], ...]
 
 
 def _unary(name: str, versions: tuple[int, ...], function: Function) -> None:
@@ -38,7 +39,7 @@ def _of_ints_too(function: Function) -> Function:
     return lambda x: function(x) if str(x.dtype).startswith("float") else x
 
 
-for _name, _versions, _function in (
+_UNARY: Rows = (
     ("Abs", (6, 13), Tensor.abs),
     ("Neg", (6, 13), Tensor.neg),
     ("Sign", (9, 13), Tensor.sign),
@@ -64,10 +65,11 @@ for _name, _versions, _function in (
     ("Atanh", (9, 22), Tensor.atanh),
     ("Not", (1,), Tensor.bool_not),
     ("IsNaN", (9, 13, 20), Tensor.is_nan),
-):
+)
+for _name, _versions, _function in _UNARY:
     _unary(_name, _versions, _function)
 
-for _name, _versions, _function in (
+_BINARY: Rows = (
     ("Add", (7, 13, 14), Tensor.add),
     ("Sub", (7, 13, 14), Tensor.sub),
     ("Mul", (7, 13, 14), Tensor.mul),
@@ -79,14 +81,16 @@ for _name, _versions, _function in (
     ("And", (7,), Tensor.bool_and),
     ("Or", (7,), Tensor.bool_or),
     ("Xor", (7,), Tensor.bool_xor),
-):
+)
+for _name, _versions, _function in _BINARY:
     _binary(_name, _versions, _function)
 
-for _name, _versions, _function in (
+_SEVERAL: Rows = (
     ("Sum", (6, 8, 13), Tensor.add),
     ("Max", (6, 8, 12, 13), Tensor.maximum),
     ("Min", (6, 8, 12, 13), Tensor.minimum),
-):
+)
+for _name, _versions, _function in _SEVERAL:
     _several(_name, _versions, _function)
 
 
