@@ -48,7 +48,7 @@ def gather(x: Value, indices: Value, *, axis: int = 0) -> Value:
 
 @operator("GatherElements", 11, 13)
 def gather_elements(x: Value, indices: Value, *, axis: int = 0) -> Value:
-    """One element for each index, which says where it stands along the axis; in other dims it stands beside the index."""
+    """One element for each index, which says where it stands along the axis; in other dims as the index does."""
     return Value(x.tensor.gather(axis, _from_start(indices.tensor, x.shape[axis])))
 
 
