@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import AnyTensor, Value, lifted
+from tinyburn.onnx.values import AnyTensor, Numbers, Value, lifted
 from tinyburn.tensor import Tensor
 
 Function: TypeAlias = Callable[..., AnyTensor]
@@ -180,3 +182,44 @@ def is_inf(x: Value, *, detect_negative: int = 1, detect_positive: int = 1) -> V
     if not detect_positive:
         found = lifted(lambda mask, each: mask.bool_and(each.lower(0.0)), found, x)
     return found
+
+
+# Bits: no operation of tensors sees them, so they are read on the host
+
+
+def _of_bits(function: Function) -> Function:
+    """A function of NumPy arrays as one of tensors. Where there are no values, `Tensor.add` has the same shape."""
+
+    def computed(x: AnyTensor, *others: AnyTensor) -> AnyTensor:
+        if not x.backend.has_values:
+            return reduce(Tensor.add, others, x)
+        dtype: Any = x.dtype
+        numbers = [each.to_numpy() for each in (x, *others)]
+        return Tensor.from_data(function(*numbers), x.device, dtype)
+
+    return computed
+
+
+for _name, _function in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
+    _binary(f"Bitwise{_name}", (18,), _of_bits(_function))
+_unary("BitwiseNot", (18,), _of_bits(np.bitwise_not))
+
+
+@operator("BitShift", 11, 28)
+def bit_shift(x: Value, by: Value, *, direction: str) -> Value:
+    """Each bit so many places on; to the right the sign comes after, and to the left 0. As many places as there are
+    bits, or a number below 0, leave nothing else."""
+    return lifted(_of_bits(_shifted_right if direction == "RIGHT" else _shifted_left), x, by)
+
+
+def _shifted_right(x: Numbers, by: Numbers) -> Numbers:
+    """One place less than there are bits leaves the sign alone, as any number beyond it does."""
+    last = x.dtype.itemsize * 8 - 1
+    if x.dtype.kind == "u":
+        return np.where(by > last, 0, x >> np.minimum(by, last)).astype(x.dtype)
+    return (x >> np.where((by < 0) | (by > last), last, by)).astype(x.dtype)
+
+
+def _shifted_left(x: Numbers, by: Numbers) -> Numbers:
+    is_far = (by < 0) | (by >= x.dtype.itemsize * 8)
+    return np.where(is_far, 0, x << np.where(is_far, 0, by)).astype(x.dtype)

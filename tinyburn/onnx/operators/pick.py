@@ -151,8 +151,8 @@ def _without_repeats(places: AnyTensor, updates: AnyTensor, shape: Sequence[int]
     on. Where there are no values, it is one group."""
     if not places.backend.has_values:
         return [(places, updates)]
-    names = np.ravel_multi_index(list(places.to_numpy().T), tuple(shape[: places.shape[1]]))
-    order = np.argsort(names, kind="stable")
+    names: Any = np.ravel_multi_index(list(places.to_numpy().T), tuple(shape[: places.shape[1]]))
+    order: Numbers = np.argsort(names, kind="stable")
     _, firsts, counts = np.unique(names[order], return_index=True, return_counts=True)
     if len(firsts) == len(names):
         return [(places, updates)]
