@@ -15,7 +15,7 @@ from tinyburn.base.errors import OnnxError
 
 from .graph import Graph, Run, Step
 from .protos import TensorProto, attribute_value, dtype_of, numbers_of, onnx
-from .table import ALL, DOMAINS, Row, check_opset, row_of
+from .table import ALL, Row, check_opset, domain_of, row_of
 from .values import Value, host
 
 Proto: TypeAlias = Any
@@ -104,7 +104,7 @@ class Reader:
         return Step(path, row, inputs, node.output, attributes) if len(self.problems) == before else None
 
     def _row(self, node: Proto, path: str, opsets: Mapping[str, int], refs: Refs) -> Row | None:
-        domain = DOMAINS.get(node.domain, node.domain)
+        domain = domain_of(node.domain)
         function = self._functions.get((node.domain, node.op_type))
         if function is not None:
             return self._call(function, node, path, refs)
@@ -179,7 +179,7 @@ ALL_OF_A_CALL = frozenset(ALL)
 
 def opsets_of(proto: Proto) -> dict[str, int]:
     """The version of each domain that a model or a function names. Raises OnnxError for one that cannot be read."""
-    opsets = {DOMAINS.get(one.domain, one.domain): one.version for one in proto.opset_import}
+    opsets = {domain_of(one.domain): one.version for one in proto.opset_import}
     for domain, version in opsets.items():
         check_opset(domain, version)
     return opsets

@@ -19,8 +19,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 OLDEST, NEWEST = 7, 28
 """The versions of the standard's operator set that can be read."""
-DOMAINS = {"ai.onnx": ""}
-"""Other names of a domain."""
+
+
+def domain_of(name: str) -> str:
+    """A domain by its one name here: that of the standard is empty, and may be written out."""
+    return "" if name == "ai.onnx" else name
 
 
 class Row:
