@@ -5,7 +5,9 @@
 """
 
 from . import operators as operators
+from .comparison import Comparison, compare
 from .graph import Limits
+from .inspection import inspect
 from .module import OnnxModule, load
 
-__all__ = ["Limits", "OnnxModule", "load"]
+__all__ = ["Comparison", "Limits", "OnnxModule", "compare", "inspect", "load"]

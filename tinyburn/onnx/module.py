@@ -167,7 +167,7 @@ class OnnxModule(Module):
 
 def _moved_to(graph: Graph, device: Device[Any]) -> dict[str, Param[Any, Any] | AnyTensor]:
     """Takes the floats of a graph out of its constants: parameters, and tensors that are not trained."""
-    trained, fixed = _floats(graph)
+    trained, fixed = floats_of(graph)
     parts: dict[str, Param[Any, Any] | AnyTensor] = {}
     scalars = set()
     for name in [name for name in graph.constants if name in trained or name in fixed]:
@@ -179,7 +179,7 @@ def _moved_to(graph: Graph, device: Device[Any]) -> dict[str, Param[Any, Any] | 
     return parts
 
 
-def _floats(graph: Graph) -> tuple[set[str], set[str]]:
+def floats_of(graph: Graph) -> tuple[set[str], set[str]]:
     """The names of float initializers that training changes, and of those that operators only read.
 
     What is read as numbers stays with the constants.
