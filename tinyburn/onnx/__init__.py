@@ -6,8 +6,9 @@
 
 from . import operators as operators
 from .comparison import Comparison, compare
+from .eager import Operators
 from .graph import Limits
 from .inspection import inspect
-from .module import OnnxModule, load
+from .module import OnnxModule, load, result
 
-__all__ = ["Comparison", "Limits", "OnnxModule", "compare", "inspect", "load"]
+__all__ = ["Comparison", "Limits", "OnnxModule", "Operators", "compare", "inspect", "load", "result"]

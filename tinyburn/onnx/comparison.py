@@ -7,7 +7,7 @@ graph. What differs after the first difference is often its consequence, so the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ Numbers: TypeAlias = np.ndarray[Any, Any]
 TOLERANCE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-9}
 """By dtype: how far apart results may be, as a part of the largest number in them. A sum of n numbers in another order
 may differ in its last digits, and more the more numbers there are; a wrong formula differs in the first."""
-BY_NAME = {"onnxruntime": OnRuntime, "reference": OnReference}
+BY_NAME: dict[str, Callable[[], Engine]] = {"onnxruntime": OnRuntime, "reference": OnReference}
 
 
 class Difference(NamedTuple):

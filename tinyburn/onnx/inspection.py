@@ -15,10 +15,12 @@ from tinyburn.base.errors import TinyburnError
 from tinyburn.base.text import amount, table, thousands
 from tinyburn.tensor import Tensor
 
-from .graph import Graph, Limits
+from .graph import Graph
 from .module import OnnxModule, Port, Source, floats_of
 from .protos import read_external, read_proto
 from .reading import Reader, check_dtypes, opsets_of, path_of
+from .table import OLDEST
+from .values import Flow, Value
 
 _EMPTY: Mapping[str, int] = {}
 
@@ -69,11 +71,13 @@ def _head(proto: Any, opsets: Mapping[str, int], graph: Graph, ports: list[Port]
 def _shapes(graph: Graph, ports: list[Port], dims: Mapping[str, int], shapes: dict[str, str]) -> list[str]:
     """Fills in what each node gives. Returns why it cannot go on, if it cannot."""
     device = Meta.device()
-    module = OnnxModule(graph, ports, device, Limits())
+    module = OnnxModule(graph, ports, device, OLDEST)
 
-    def watch(step: object, name: str, flow: Any) -> None:
-        words = f"{len(flow)} tensors" if isinstance(flow, list) else "nothing"
-        shapes[name] = f"{flow.shape} {flow.dtype}" if hasattr(flow, "dtype") else words
+    def watch(step: object, name: str, flow: Flow) -> None:
+        if isinstance(flow, Value):
+            shapes[name] = f"{flow.shape} {flow.dtype}"
+        else:
+            shapes[name] = "nothing" if flow is None else f"{len(flow)} tensors"
 
     try:
         inputs = [_example(port, dims, device) for port in ports]

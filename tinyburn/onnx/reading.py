@@ -95,11 +95,11 @@ class Reader:
         if row is None:
             return None
         before = len(self.problems)
-        attributes = {} if row.numbers is ALL_OF_A_CALL else self._attributes(node, path, opsets, known, refs)
+        attributes = {} if row.is_call else self._attributes(node, path, opsets, known, refs)
         inputs = list(node.input)
         while inputs and not inputs[-1]:
             inputs.pop()
-        if row.numbers is not ALL_OF_A_CALL:
+        if not row.is_call:
             self.problems += [f"{path}: {problem}" for problem in row.problems(len(inputs), attributes)]
         return Step(path, row, inputs, node.output, attributes) if len(self.problems) == before else None
 
@@ -131,8 +131,8 @@ class Reader:
             padded = [*values, *[None] * (len(graph.inputs) - len(values))]
             return tuple(graph.run(dict(zip(graph.inputs, padded, strict=False)), run, {}))
 
-        row = Row(function.name, 1, call, (), ())
-        row.numbers = ALL_OF_A_CALL
+        row = Row(function.name, 1, call, ALL, ())
+        row.is_call = True
         return row
 
     # Attributes and constants
@@ -171,10 +171,6 @@ class Reader:
         result = step.row.function(**step.attributes)
         constants[step.outputs[0]] = result
         return True
-
-
-ALL_OF_A_CALL = frozenset(ALL)
-"""For the row of a call, whose inputs stay where they are, and whose attributes are in its nodes."""
 
 
 def opsets_of(proto: Proto) -> dict[str, int]:
