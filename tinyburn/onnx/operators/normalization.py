@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 
 from tinyburn.base.distribution import Distribution
-from tinyburn.nn.normalize import standardized, standardized_by, statistics
+from tinyburn.nn.normalize import standardized, standardized_by, statistics, widened
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, lifted
 from tinyburn.tensor import Tensor
 
-
-def _wide(x: AnyTensor) -> AnyTensor:
-    """Float16 as float32, in which squares do not overflow; any other format as it is."""
-    return x.cast("float32") if x.dtype == "float16" else x
+from .creation import cast_to
 
 
 def _by_channel(values: Value, rank: int, dtype: str) -> AnyTensor:
@@ -73,7 +70,7 @@ def batch_normalization_9(
 
 def _by_statistics(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float) -> Value:
     """A product and a sum for each channel."""
-    wide = _wide(x.tensor)
+    wide = widened(x.tensor)
     each = [_by_channel(value, wide.rank, wide.dtype) for value in (scale, bias, mean, variance)]
     factor = each[0] * (each[3] + epsilon).sqrt().recip()
     return Value((wide * factor + (each[1] - each[2] * factor)).cast(x.dtype))
@@ -81,7 +78,7 @@ def _by_statistics(x: Value, scale: Value, bias: Value, mean: Value, variance: V
 
 def _by_batch(x: Value, scale: Value, bias: Value, epsilon: float, spatial: int = 1) -> tuple[Value, Value, Value]:
     """The result, and mean and variance of the batch, in the shape of the scale."""
-    wide = _wide(x.tensor)
+    wide = widened(x.tensor)
     dims = (0, *range(2, wide.rank)) if spatial and wide.rank > 1 else (0,)
     mean, variance = statistics(wide, dims)
     factor, offset = (_by_channel(value, wide.rank, wide.dtype) for value in (scale, bias))
@@ -134,7 +131,7 @@ def layer_normalization(
     x: Value, scale: Value, bias: Value | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[Value, ...]:
     """Over the dims from ``axis`` on; further outputs are the mean and the reciprocal of the standard deviation."""
-    wide = _wide(x.tensor)
+    wide = widened(x.tensor)
     dims = _from(axis, x)
     mean, variance = statistics(wide, dims)
     result = Value(standardized_by(wide, mean, variance, dims, epsilon).cast(x.dtype))
@@ -148,7 +145,7 @@ def rms_normalization(
     x: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Value:
     """Over the root of the mean square of the dims from ``axis`` on."""
-    wide = _wide(x.tensor)
+    wide = widened(x.tensor)
     size = (wide.square().mean_dims(_from(axis, x)) + epsilon).sqrt()
     return lifted(Tensor.mul, Value((wide / size).cast(x.dtype)), scale)
 
@@ -160,7 +157,7 @@ def _from(axis: int, x: Value) -> tuple[int, ...]:
 @operator("MeanVarianceNormalization", 9, 13)
 def mean_variance_normalization(x: Value, *, axes: tuple[int, ...] = (0, 2, 3)) -> Value:
     """Mean 0 and variance 1 over some dims."""
-    wide = _wide(x.tensor)
+    wide = widened(x.tensor)
     centred = wide - wide.mean_dims(axes)
     deviation = centred.square().mean_dims(axes).sqrt()
     return Value((centred / (deviation + 1e-9)).cast(x.dtype))
@@ -181,9 +178,15 @@ def local_response_normalization(
 # Dropout
 
 
-@operator("Dropout", 7, 10)
+@operator("Dropout", 7)
+def dropout_7(x: Value, *, ratio: float = 0.5) -> tuple[Value, Value]:
+    """Before version 12 it keeps all, and before version 10 the mask was of the dtype of its input."""
+    return x, cast_to(_all_kept(x), x.dtype)
+
+
+@operator("Dropout", 10)
 def dropout_10(x: Value, *, ratio: float = 0.5) -> tuple[Value, Value]:
-    """Before version 12 it is left out of a model, and keeps all."""
+    """Before version 12 it keeps all."""
     return x, _all_kept(x)
 
 
