@@ -141,9 +141,7 @@ def layer_normalization(
 
 
 @operator("RMSNormalization", 23)
-def rms_normalization(
-    x: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
-) -> Value:
+def rms_normalization(x: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Value:
     """Over the root of the mean square of the dims from ``axis`` on."""
     wide = widened(x.tensor)
     size = (wide.square().mean_dims(_from(axis, x)) + epsilon).sqrt()
@@ -216,5 +214,5 @@ def _drawn(x: Value, share: float, seed: int | None) -> AnyTensor:
     tensor: Any = x.tensor
     if seed is None:
         return tensor.random_like(Distribution.Bernoulli(1 - share)).greater(0.5)
-    draws = np.random.RandomState(seed).uniform(0.0, 1.0, tuple(tensor.shape))  # noqa: NPY002  # as the standard's own
+    draws = np.random.RandomState(seed).uniform(0.0, 1.0, tuple(tensor.shape))  # as the standard's own
     return Tensor.from_data(draws >= share, tensor.device)

@@ -113,7 +113,12 @@ def _parts(weight: Value, recurrence: Value, bias: Value | None, settings: Setti
 
 
 def _run(
-    x: Value, lengths: Value | None, starts: Sequence[Value | None], parts: list[Part], steps: list[Step], settings: Settings
+    x: Value,
+    lengths: Value | None,
+    starts: Sequence[Value | None],
+    parts: list[Part],
+    steps: list[Step],
+    settings: Settings,
 ) -> tuple[Value, ...]:
     """The outputs of all steps, ``(length, directions, batch, hidden)``, and the last of each kind of state."""
     sequence = x.tensor.swap_dims(0, 1) if settings.layout else x.tensor
@@ -154,7 +159,9 @@ def _along(
         output = after[0]
         if lengths is not None:
             has_ended = lengths.tensor.lower_equal(at).reshape((batch, 1)).expand(output.shape)
-            after = tuple([new.mask_where(has_ended, old.expand(new.shape)) for new, old in zip(after, states, strict=True)])
+            after = tuple(
+                [new.mask_where(has_ended, old.expand(new.shape)) for new, old in zip(after, states, strict=True)]
+            )
             output = output.mask_fill(has_ended, 0.0)
         states = after
         outputs.append(output)

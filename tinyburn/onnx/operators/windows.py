@@ -208,7 +208,10 @@ def _pooled(pool: Callable[[AnyTensor, Geometry], AnyTensor], x: AnyTensor, geom
     for dim, pair in enumerate(pads):
         before, length, after = prod(x.shape[: dim + 2]), x.shape[dim + 2], x.shape[dim + 3 :]
         side = Geometry(
-            (geometry.sizes[dim], 1), (geometry.stride[dim], 1), (geometry.dilation[dim], 1), Explicit((pair[0], 0, pair[1], 0))
+            (geometry.sizes[dim], 1),
+            (geometry.stride[dim], 1),
+            (geometry.dilation[dim], 1),
+            Explicit((pair[0], 0, pair[1], 0)),
         )
         flat = pool(x.reshape((before, 1, length, prod(after))), side)
         x = flat.reshape((*x.shape[: dim + 2], flat.shape[2], *after))
