@@ -11,7 +11,6 @@ import pytest
 from tinyburn import NdArray, Tensor, TinyburnError
 from tinyburn import onnx as ours
 
-
 from .suite import Case, assert_same, cases, light_models, onnx, tensor_of
 
 LISTED = Path(__file__).with_name("unsupported.txt")
@@ -43,7 +42,9 @@ def reason_of(case: Case) -> str:
     try:
         check(case, NdArray.device())
     except TinyburnError as error:
-        return next(line for line in str(error).splitlines() if line.startswith("  because ")).removeprefix("  because ")
+        return next(line for line in str(error).splitlines() if line.startswith("  because ")).removeprefix(
+            "  because "
+        )
     except AssertionError as error:
         return f"other numbers: {' '.join(str(error).split())[:80]}"
     return ""
@@ -81,4 +82,3 @@ if __name__ == "__main__":
     lines = [f"{case.name}: {reason}" for case in cases() if (reason := reason_of(case))]
     LISTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(len(lines), "of", len(cases()))
-

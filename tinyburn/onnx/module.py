@@ -116,7 +116,7 @@ class OnnxModule(Module):
         self._device = device
         self._limits = limits or Limits()
         for name, value in _moved_to(graph, device).items():
-            if hasattr(Module, name) or name in vars(self):
+            if hasattr(OnnxModule, name) or name in vars(self):
                 raise OnnxError(
                     f"initializer {name}", "a module has another use of this name", hint="give it another one"
                 )
@@ -147,6 +147,11 @@ class OnnxModule(Module):
         run = Run(device, self._limits, watch)
         found = [result(moved(flow, device)) for flow in self._graph.run({**self._own_values(), **values}, run)]
         return found[0] if len(found) == 1 else tuple(found)
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """What it takes, in order: each has a name, a shape and a dtype."""
+        return tuple(self._ports)
 
     @property
     def parts(self) -> dict[str, Param[Any, Any] | AnyTensor]:
