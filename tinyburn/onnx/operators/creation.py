@@ -13,7 +13,7 @@ from tinyburn.base.errors import OnnxError
 from tinyburn.onnx.graph import Run
 from tinyburn.onnx.protos import dtype_of
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import AnyTensor, Value, host, lifted
+from tinyburn.onnx.values import AnyTensor, Value, dtype_on, host, lifted
 from tinyburn.tensor import Tensor
 
 
@@ -97,6 +97,7 @@ def cast_to(x: Value, dtype: str) -> Value:
 
 
 def _cast(x: AnyTensor, dtype: str) -> AnyTensor:
+    dtype = dtype_on(dtype, x.device)
     if x.dtype == dtype:
         return x
     if dtype == "bool":
