@@ -19,8 +19,7 @@ from tinyburn.tensor import Tensor
 
 from .engines import Engine, OnReference, OnRuntime, OnTinyburn
 from .module import Source
-from .protos import read_external, read_proto
-from .reading import path_of
+from .reading import path_of, read_model
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
 
@@ -116,8 +115,7 @@ def compare(
         OnnxError: an engine cannot run the model.
         BackendUnavailable: a package is not installed.
     """
-    proto, folder = read_proto(source)
-    read_external(proto, folder)
+    proto = read_model(source)
     engines = [_engine(NdArray.device() if each is None else each) for each in (one, other)]
     numbers = [each.to_numpy() if isinstance(each, Tensor) else np.asarray(each) for each in inputs]
     first, second = (engine.run(proto, numbers) for engine in engines)

@@ -17,8 +17,7 @@ from tinyburn.tensor import Tensor
 
 from .graph import Graph
 from .module import OnnxModule, Port, Source, floats_of
-from .protos import read_external, read_proto
-from .reading import Reader, check_dtypes, opsets_of, path_of
+from .reading import Reader, check_dtypes, opsets_of, path_of, read_model
 from .table import OLDEST
 from .values import Flow, Value
 
@@ -34,9 +33,8 @@ def inspect(source: Source, dims: Mapping[str, int] = _EMPTY) -> str:
 
     Raises OnnxError for a file that is no model, or damaged.
     """
-    proto, folder = read_proto(source)
+    proto = read_model(source)
     opsets = opsets_of(proto)
-    read_external(proto, folder)
     reader = Reader(proto)
     graph = reader.graph(proto.graph, opsets)
     ports = [Port(one) for one in proto.graph.input if one.name in graph.inputs and not check_dtypes([one])]

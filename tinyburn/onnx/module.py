@@ -12,8 +12,8 @@ from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
 from .graph import Graph, Limits, Run
-from .protos import dtype_of, read_external, read_proto
-from .reading import Reader, check_dtypes, opsets_of
+from .protos import dtype_of
+from .reading import Reader, check_dtypes, opsets_of, read_model
 from .source import is_large, written
 from .table import OLDEST
 from .values import HOST, AnyTensor, Flow, Value, moved
@@ -39,9 +39,8 @@ def load(source: Source, device: Device[Any], *, limits: Limits | None = None) -
         OnnxError: the file is damaged, or has what tinyburn has not; all of it is named at once.
         BackendUnavailable: the package onnx is not installed.
     """
-    proto, folder = read_proto(source)
+    proto = read_model(source)
     opsets = opsets_of(proto)
-    read_external(proto, folder)
     reader = Reader(proto)
     graph = reader.graph(proto.graph, opsets)
     inputs = [one for one in proto.graph.input if one.name in graph.inputs]

@@ -14,7 +14,8 @@ import numpy as np
 from tinyburn.base.errors import OnnxError
 
 from .graph import Graph, Run, Step
-from .protos import TensorProto, attribute_value, dtype_of, numbers_of, onnx
+from .older import converted
+from .protos import TensorProto, attribute_value, dtype_of, numbers_of, onnx, read_external, read_proto
 from .table import ALL, Row, check_opset, domain_of, row_of
 from .values import Value, host
 
@@ -23,6 +24,13 @@ Refs: TypeAlias = Mapping[str, Any]
 
 DEEPEST = 32
 """Graphs and functions in each other."""
+
+
+def read_model(source: Any) -> Any:
+    """The message of a model, with the numbers of all its tensors. Raises OnnxError if it cannot be read."""
+    proto, folder = read_proto(source)
+    read_external(proto, folder)
+    return converted(proto)
 
 
 class Reader:
