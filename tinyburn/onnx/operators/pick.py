@@ -11,7 +11,7 @@ import numpy as np
 from tinyburn.base.errors import OnnxError
 from tinyburn.onnx.graph import Run
 from tinyburn.onnx.table import ALL, operator
-from tinyburn.onnx.values import AnyTensor, Numbers, Value, host, reshaped
+from tinyburn.onnx.values import AnyTensor, Numbers, Value, dtype_on, host, reshaped
 from tinyburn.tensor import Tensor
 
 from .creation import check_elements
@@ -21,8 +21,8 @@ Function: TypeAlias = Callable[..., AnyTensor]
 
 
 def as_index(indices: AnyTensor) -> AnyTensor:
-    """As int64, which the standard has for indices, or the widest that the backend has."""
-    return indices.cast(indices.backend.widest_int)
+    """As int64, which the standard has for indices."""
+    return indices.cast(dtype_on("int64", indices.device))
 
 
 def counted(count: int, like: AnyTensor) -> AnyTensor:

@@ -46,14 +46,14 @@ def _mean(x: AnyTensor, dims: Dims) -> AnyTensor:
 def _max(x: AnyTensor, dims: Dims) -> AnyTensor:
     """Of no element it is the lowest that the dtype has; of truth values, whether one is true."""
     if x.dtype == "bool":
-        return _max(x.cast("uint8"), dims).greater(0)
+        return _max(x.int(), dims).greater(0)
     return _extreme(x, dims, Tensor.max_dims, _limits(x)[0])
 
 
 def _min(x: AnyTensor, dims: Dims) -> AnyTensor:
     """Of no element it is the highest that the dtype has; of truth values, whether all are true."""
     if x.dtype == "bool":
-        return _min(x.cast("uint8"), dims).greater(0)
+        return _min(x.int(), dims).greater(0)
     return _extreme(x, dims, Tensor.min_dims, _limits(x)[1])
 
 
