@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import sqlite3
 import subprocess
@@ -17,11 +16,8 @@ from threading import Timer
 
 import pytest
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
+from tests.browser import chromium
+
 FOLDERS = {
     "JUPYTER_CONFIG_DIR": "config",
     "JUPYTER_DATA_DIR": "data",
@@ -91,13 +87,7 @@ def test_the_address_is_that_of_the_first_page(lab: Lab):
 
 
 def test_the_first_page_shows_with_its_pictures_and_without_trust(lab: Lab):
-    if CHROMIUM is None:
-        assert "TINYBURN_NEED_BROWSER" not in os.environ
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET.split())
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": 1200, "height": 4000})
         page.goto(lab.address)
         page.wait_for_selector(".jp-Notebook h1", timeout=SECONDS * 1000)
@@ -112,7 +102,6 @@ def test_the_first_page_shows_with_its_pictures_and_without_trust(lab: Lab):
             sizes = page.eval_on_selector_all(".jp-OutputArea-output img", SHOWN_AND_DRAWN)
             assert sizes
             assert all(shown == drawn for shown, drawn in sizes), "a picture, and its text, was made smaller"
-        browser.close()
     assert trusted_notebooks(lab.data) == 0
 
 
