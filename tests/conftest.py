@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 # Tests and notebooks run two at a time. With a thread for each core, two matrix products would wait for each other.
@@ -18,6 +19,7 @@ from hypothesis import settings
 from tests.support import BASES, SHAPE_BACKENDS, TRACKING_BACKENDS, VALUE_BACKENDS, UnderTest, params
 from tinyburn import Autodiff, Device
 from tinyburn.backend import device as devices
+from tinyburn.base import machine
 
 settings.register_profile("tinyburn", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("tinyburn")
@@ -78,6 +80,12 @@ def tracking(request: pytest.FixtureRequest) -> Device[Any]:
     """A device of each backend that records a graph."""
     made: Device[Any] = request.param.device()
     return made
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tinyburn takes this Python for one that was built for a browser."""
+    monkeypatch.setattr(machine, "sys", SimpleNamespace(platform="emscripten"))
 
 
 @pytest.fixture

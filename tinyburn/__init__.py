@@ -99,6 +99,12 @@ __all__ = [
 
 _LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz")
 
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext tinyburn`` in a notebook: the cell magics ``%%graph`` and ``%%memory``."""
+    import_module("tinyburn.magics").load(shell)
+
+
 if not TYPE_CHECKING:  # a checker would let every name pass
 
     def __getattr__(name: str) -> Any:

@@ -151,3 +151,31 @@ def test_places_take_the_same_memory_at_any_size(side: int, is_row_major: bool) 
     assert extra_bytes(lambda: NdArray.scatter(a, 1, points, a)) < allowed
     assert extra_bytes(lambda: NdArray.select(a, 1, rows)) < allowed
     assert extra_bytes(lambda: NdArray.select_assign(a, 1, rows, a)) < allowed
+
+
+# Addresses of 32 bits
+
+
+class Narrow(np.ndarray[Any, Any]):
+    """An array that takes places of 32 bits alone, as every array does where addresses have no more."""
+
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        assert indices.dtype == np.int32
+        return np.asarray(self).take(indices, axis, out, mode)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("shape", "dim", "wanted"), [*POINTS, ((4, 3), 0, (2, 3))], ids=str)
+def test_indices_are_no_wider_than_an_address(
+    shape: Any, dim: int, wanted: Any, turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 32 bits NumPy's `take` refuses int64, which Int tensors have. Here it is pretended, by an array that does."""
+    a, indices = drawn(shape), places(shape[dim], wanted).astype("int64")
+    given = np.asfortranarray(a) if turned else a
+    monkeypatch.setattr(indexing, "INDEX", np.dtype(np.int32))
+    found = indexing.gather(given.view(Narrow), dim, indices)
+    np.testing.assert_array_equal(found, a[grid(dim, indices)])
+    if indices.ndim == 1 or not turned:
+        line = indices.reshape(-1)[:5]
+        found = np.asarray(indexing.select(given.view(Narrow), dim, line))
+        np.testing.assert_array_equal(found, np.take(a, line, dim))

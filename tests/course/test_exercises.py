@@ -74,6 +74,10 @@ def test_hints_come_one_by_one_and_then_the_way_to_the_solution(capsys: pytest.C
         del exercises._known["99.1"]
 
 
+def test_a_number_may_have_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert judged(find("1.1"), "602112 bytes", capsys) == "Exercise 1.1: right.\n"
+
+
 def test_an_unknown_exercise_is_told_with_those_that_there_are() -> None:
     for number in ("99.9", "5", "x"):
         with pytest.raises(ConfigError, match="there is no exercise"):

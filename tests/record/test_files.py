@@ -8,18 +8,21 @@ import random
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.record.fixtures.make import Holder, model
 from tests.record.models import FAMILIES, FIXTURES, values
 from tests.support import plain
 from tinyburn import RecordError, TensorData, nn, optim, record
-from tinyburn.record import versions
+from tinyburn.record import container, versions
 from tinyburn.record.container import packed
 
 ROOT = Path(__file__).parents[2]
@@ -149,7 +152,7 @@ def test_a_header_that_lies_is_refused(header: Any, reason: str, tmp_path: Path)
     ("text", "reason"), [("[1", "is not JSON"), ("[1]", "None as the version"), ('{"format":-1}', "-1 as the version")]
 )
 def test_tinyburns_part_of_a_header_that_lies_is_refused(text: str, reason: str, tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(packed("save", {}, {versions.KEY: text}))
+    (tmp_path / "x").write_bytes(packed({}, {versions.KEY: text}))
     with pytest.raises(RecordError, match=reason):
         record.load(tmp_path / "x")
 
@@ -184,7 +187,7 @@ def test_a_file_that_is_hardly_there_is_refused(length: int, tmp_path: Path) -> 
 )
 def test_a_header_with_the_right_checksum_and_no_sense_is_refused(tree: Any, tmp_path: Path) -> None:
     text = versions.header_text(tree, {}, {})
-    (tmp_path / "x").write_bytes(packed("save", {}, {versions.KEY: text}))
+    (tmp_path / "x").write_bytes(packed({}, {versions.KEY: text}))
     with pytest.raises(RecordError, match="because"):
         record.load(tmp_path / "x")
     with pytest.raises(RecordError, match="because"):
@@ -205,7 +208,7 @@ def test_a_number_of_the_version_that_became_0_is_no_old_file(tmp_path: Path) ->
 
 def test_a_newer_version_is_refused_with_the_version_that_wrote_it(tmp_path: Path) -> None:
     text = json.dumps({"format": versions.FORMAT + 1, "tinyburn": "9.9"})
-    (tmp_path / "x").write_bytes(packed("save", {}, {versions.KEY: text}))
+    (tmp_path / "x").write_bytes(packed({}, {versions.KEY: text}))
     with pytest.raises(RecordError) as caught:
         record.load(tmp_path / "x")
     assert "it has version 2 of the format, and tinyburn" in str(caught.value)
@@ -285,13 +288,12 @@ def test_a_disk_that_fails_leaves_the_old_file_and_no_draft(
 
 
 def test_a_full_disk_is_an_error_of_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    safetensors = pytest.importorskip("safetensors.numpy")
+    def full(*_: Any) -> Iterator[bytes]:
+        yield b"the first bytes"
+        raise OSError(28, "No space left on device")
 
-    def full(*_: Any) -> None:
-        raise sys.modules["safetensors"].SafetensorError("No space left on device")
-
-    monkeypatch.setattr(safetensors, "save_file", full)
-    with pytest.raises(OSError, match="could not be written: No space left"):
+    monkeypatch.setattr(container, "_pieces", full)
+    with pytest.raises(OSError, match="No space left"):
         record.save(tmp_path / "x", {"a": 2})
     assert not os.listdir(tmp_path)
 
@@ -336,12 +338,26 @@ def test_without_fsspec_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatc
         record.load("memory://x")
 
 
-def test_without_safetensors_files_are_still_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    record.save(tmp_path / "x", {"a": np.ones(2)})
-    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    assert record.load(tmp_path / "x")["a"].tolist() == [1, 1]
-    with pytest.raises(RecordError, match="pip install safetensors"):
-        record.save(tmp_path / "x", {"a": 2})
+# The bytes
+
+NAMES = st.text(max_size=4) | st.sampled_from(["weight", "a/b", "ä", "\x7f", "\n", '"', "\u2028"])
+DTYPES = st.sampled_from(sorted(set(container.FORMATS.values()) - {"bfloat16"}))
+SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+
+
+@given(st.dictionaries(NAMES, st.tuples(DTYPES, SHAPES)), st.dictionaries(NAMES, st.text(max_size=3), max_size=1))
+def test_the_bytes_are_those_of_the_package(kinds: dict[str, Any], notes: dict[str, str]) -> None:
+    package = pytest.importorskip("safetensors.numpy")
+    arrays = {name: np.full(shape, 3, dtype) for name, (dtype, shape) in kinds.items()}
+    assert packed(arrays, notes) == package.save(arrays, notes or None)
+
+
+def test_any_layout_is_written_row_by_row() -> None:
+    package = pytest.importorskip("safetensors.numpy")
+    rows = np.arange(6, dtype=">f4").reshape(2, 3)
+    found = package.load(packed({"turned": rows.T, "each other": rows[:, ::2]}, {}))
+    assert found["turned"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert found["each other"].tolist() == [[0, 2], [3, 5]]
 
 
 # Keeper

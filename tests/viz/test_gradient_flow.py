@@ -222,3 +222,23 @@ def test_a_folded_box_says_how_many_of_its_results_have_the_fault() -> None:
 def test_a_long_chain_is_a_picture() -> None:
     loss, names = chain(20_000)
     assert flow(loss, **names).title == "Gradient keeps its size, 1 (RMS), between loss and x"
+
+
+def test_a_line_has_all_that_an_operation_gives_back() -> None:
+    """x * x gives x twice the same part, g * x. Its line is both together: with g = 1, twice x."""
+    x = Tensor.from_data([[3.0, 3.0]], new_device()).require_grad()
+    square = x * x
+    loss = square.sum()
+    grads = loss.backward(record_flow=True)
+    assert grads.flow is not None
+    edge = (square.primitive.node, x.primitive.node)
+    assert [part.rms for part in grads.flow.parts[edge]] == [3.0, 3.0]
+    assert grads.flow.edges[edge].rms == 6.0
+    picture = viz.gradient_flow(loss, grads, x=x)
+    assert texts(picture).count("6") == 1
+
+
+def test_parts_that_cancel_are_still_told() -> None:
+    x = Tensor.from_data([[3.0, 4.0]], new_device()).require_grad()
+    loss = (x - x).sum()
+    assert "cancels" in viz.gradient_flow(loss, loss.backward(record_flow=True), x=x).title

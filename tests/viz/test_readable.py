@@ -50,6 +50,12 @@ PICTURES: dict[str, Draw] = {
     "batch lines": lambda: viz.batch(memory.max_batch_size(job, 100_000)),
     "receipt": lambda: viz.receipt(report(), memory.plan(job, 16)),
     "heat map": lambda: viz.heatmap(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device())),
+    "curve": lambda: viz.curve({"a": [1.0, 0.5], "b": [2.0, 3.0]}),
+    "histogram": lambda: viz.histogram(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device())),
+    "confusion matrix": lambda: viz.confusion([[8, 2], [0, 5]], ["a", "b"]),
+    "images": lambda: viz.images(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device()), ["a"], ["b"]),
+    "depth fan": lambda: viz.depth_fan({"a": [1e-8, 1.0], "b": [1.0, 1.0]}),
+    "ratio clock": lambda: viz.update_ratios([{"a": 1e-3}, {"a": 1e-5}], {1: "rate halved"}),
     "jacobian": lambda: viz.jacobian(lambda x: x**2, Tensor.from_data([[1.0, 2.0]], new_device())),
 }
 WITH_TIPS = (
@@ -60,6 +66,8 @@ WITH_TIPS = (
     "memory strip",
     "peak card",
     "byte ladder",
+    "histogram",
+    "images",
 )
 
 

@@ -56,6 +56,8 @@ def run_backward(
         walk = Walk(inner, retain_graph, observe(backend, flow, keeps_graph=retain_graph), retained=retained)
         walk.pending[node] = (_start(root), True) if gradient is None else (_checked(root, gradient), False)
         walk.run(order)
+        if flow is not None:
+            flow.finish()
         return Gradients(walk.kept, flow, walk.exclusive)
     finally:
         inner.note(root.primitive.primitive, "phase", "forward")

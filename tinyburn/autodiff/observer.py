@@ -38,7 +38,11 @@ class GradientSize:
 
 def measure_size(gradient: AnyTensor) -> GradientSize:
     """The size of one gradient; reads its values, so it waits for the device."""
-    values = gradient.to_numpy().astype(np.float64)
+    return size_of(gradient.to_numpy().astype(np.float64))
+
+
+def size_of(values: np.ndarray[Any, Any]) -> GradientSize:
+    """The size of some numbers in float64."""
     finite = values[np.isfinite(values)]
     scale = np.abs(finite).max(initial=0.0) or 1.0  # squares of very small or large numbers would leave the range
     rms = float(scale * np.sqrt(np.mean((finite / scale) ** 2))) if finite.size else 0.0
@@ -47,11 +51,32 @@ def measure_size(gradient: AnyTensor) -> GradientSize:
 
 
 class Flow:
-    """Sizes by node (the whole gradient that arrived) and by edge (one part of it, child to parent)."""
+    """The sizes of the gradients of one walk.
+
+    Attributes:
+        nodes: of the whole gradient that has arrived at a node.
+        parts: of each part of it, by child and parent. A child that uses its parent twice gives two.
+        edges: of what a child gives its parent in all.
+    """
 
     def __init__(self) -> None:
         self.nodes: dict[Node, GradientSize] = {}
-        self.edges: dict[tuple[Node, Node], list[GradientSize]] = {}
+        self.parts: dict[tuple[Node, Node], list[GradientSize]] = {}
+        self.edges: dict[tuple[Node, Node], GradientSize] = {}
+        self._giving: tuple[Node | None, dict[Node, np.ndarray[Any, Any]]] = None, {}
+
+    def add(self, node: Node, parent: Node, part: AnyTensor) -> None:
+        """Notes a part. What a child has given so far is copied: the walk may write over it."""
+        if self._giving[0] is not node:
+            self._giving = node, {}
+        given, values = self._giving[1], part.to_numpy().astype(np.float64)
+        given[parent] = given[parent] + values if parent in given else values
+        self.parts.setdefault((node, parent), []).append(size_of(values))
+        self.edges[node, parent] = size_of(given[parent])
+
+    def finish(self) -> None:
+        """Lets the copies go."""
+        self._giving = None, {}
 
     def __repr__(self) -> str:
         return f"Flow({len(self.nodes)} gradients)"
@@ -106,7 +131,7 @@ class Observer:
         if self._inner.observed and not self._keeps_graph:
             note_kept(self._inner, "release", node, rule, saved)
         if self._flow is not None:
-            self._flow.edges.setdefault((node, parent), []).append(measure_size(part))
+            self._flow.add(node, parent, part)
 
     def collect(self, node: Node, g: AnyTensor) -> None:
         """A gradient of a node has been written. A leaf's is one from now on, and not only when all of it is there."""

@@ -19,6 +19,7 @@ from tinyburn.base.shape import Shape
 
 from .interface import Array, Backend, Dims, Number, Operand, Parts, joined
 from .operations import OPERATIONS, called
+from .room import NO_ROOM, explain, fitting
 
 STANDARD = {
     **{"sub": "subtract", "mul": "multiply", "div": "divide", "powf": "pow", "neg": "negative"},
@@ -172,6 +173,7 @@ class ArrayNamespace(Backend):
         return a[tuple([slice(None, None, -1 if dim in dims else 1) for dim in range(a.ndim)])]
 
     @classmethod
+    @fitting
     def cat(cls, places: tuple[Parts, ...], *parts: Array) -> Array:
         out = cls.xp.empty(joined(places), dtype=parts[0].dtype)
         for place, part in zip(places, parts, strict=True):
@@ -183,6 +185,7 @@ class ArrayNamespace(Backend):
         return a[parts]
 
     @classmethod
+    @fitting
     def slice_assign(cls, a: Array, parts: Parts, b: Array) -> Array:
         out = cls._copy(a)
         out[parts] = b
@@ -232,12 +235,15 @@ ignore_errors, restore_errors = _ERRORS.set, _ERRORS.reset
 
 
 def quiet(function: Callable[..., Array]) -> Any:
-    """A function of arrays during which NumPy does not warn."""
+    """A function of arrays during which NumPy does not warn, and which raises OutOfMemory where NumPy has no room."""
 
     def quietly(*arguments: Any) -> Array:
         token = ignore_errors(IGNORED)
         try:
             return quietly.__wrapped__(*arguments)  # type: ignore[attr-defined]
+        except NO_ROOM as error:
+            explain(error, quietly.__name__, arguments)
+            raise
         finally:
             restore_errors(token)
 
@@ -252,6 +258,9 @@ def rowmajor(ufunc: np.ufunc) -> Any:
         token = ignore_errors(IGNORED)
         try:
             return ufunc(a, order="C")
+        except NO_ROOM as error:
+            explain(error, unary.__name__, (a,))
+            raise
         finally:
             restore_errors(token)
 
@@ -259,6 +268,9 @@ def rowmajor(ufunc: np.ufunc) -> Any:
         token = ignore_errors(IGNORED)
         try:
             return ufunc(a, b, order="C")
+        except NO_ROOM as error:
+            explain(error, binary.__name__, (a, b))
+            raise
         finally:
             restore_errors(token)
 

@@ -25,6 +25,7 @@ from tinyburn.base.shape import Shape
 
 from .array_namespace import IGNORED, ignore_errors, restore_errors
 from .operations import broadcast
+from .room import NO_ROOM, explain
 
 NumPyArray: TypeAlias = np.ndarray[Any, Any]
 Kernel: TypeAlias = Callable[..., None]
@@ -147,15 +148,18 @@ def blockwise(kernel: Kernel, count: int) -> Callable[..., NumPyArray]:
     """
 
     def compute(*arguments: Any, out: NumPyArray | None = None) -> NumPyArray:
-        if out is None:
-            out = _new(arguments, count)
         token = ignore_errors(IGNORED)
         try:
+            if out is None:
+                out = _new(arguments, count)
             scratch = _memory.views.get((out.shape, out.dtype))
             if scratch is not None:
                 kernel(scratch, out, *arguments)
             else:
                 _by_blocks(kernel, out, arguments[:count], arguments[count:])
+        except NO_ROOM as error:
+            explain(error, compute.__name__, arguments)
+            raise
         finally:
             restore_errors(token)
         return out

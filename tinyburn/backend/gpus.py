@@ -14,6 +14,8 @@ from typing import NamedTuple
 from tinyburn.base.errors import BackendUnavailable, OutOfMemory, hint_lines
 from tinyburn.base.text import amount
 
+from .room import SMALLER
+
 WGPU_ROUNDING = 256
 """Sizes are rounded up to a multiple of this many bytes, the widest alignment that WebGPU asks of a binding."""
 
@@ -29,6 +31,13 @@ class Missing(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.reason}\n{hint_lines(self.hint)}"
+
+
+NO_DRIVERS = Missing(
+    "this Python runs in a browser, which has no drivers of GPUs for it",
+    "use ndarray, which works everywhere; on your own computer tinyburn finds its GPU",
+)
+"""Why there is no GPU where `in_browser`: there, nothing that could be installed would help."""
 
 
 def choose_device(asked: str, missing: Missing | None, which: str | int | None, names: Sequence[str]) -> int:
@@ -48,11 +57,6 @@ def choose_device(asked: str, missing: Missing | None, which: str | int | None, 
     raise BackendUnavailable(asked, reason, hint="leave the device out for the first one")
 
 
-_HINT = """use a smaller batch (memory.max_batch_size finds the largest),
-compute without gradients where none is needed,
-or drop tensors that nothing needs any more, with del"""
-
-
 def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> OutOfMemory:
     """The error for a buffer of ``asked`` bytes that there is no room for."""
     given = {
@@ -60,7 +64,7 @@ def out_of_memory(asked: int, in_use: int, limit: int | None, reason: str) -> Ou
         "in use": amount(in_use),
         "limit": "none" if limit is None else amount(limit),
     }
-    return OutOfMemory("a new buffer", reason, given=given, hint=_HINT)
+    return OutOfMemory("a new buffer", reason, given=given, hint=SMALLER)
 
 
 def let_go_of_failed_steps() -> None:

@@ -23,8 +23,16 @@ NumPyArray: TypeAlias = np.ndarray[Any, Any]
 _PIECE = 16_384
 """Indices of a piece: their places take 128 KiB."""
 
+INDEX = np.dtype(np.intp)
+"""A place in memory: 64 bits, and in a browser 32."""
+
 _LONG_RUN = 512
 """From so many elements side by side on, one call for them all is faster than finding the place of each."""
+
+
+def _as_places(indices: NumPyArray) -> NumPyArray:
+    """Indices as NumPy counts places in memory. Where addresses have 32 bits, its `take` has no wider ones."""
+    return indices if indices.dtype is INDEX else indices.astype(INDEX)
 
 
 def gather(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
@@ -57,7 +65,7 @@ def scatter(a: NumPyArray, dim: int, indices: NumPyArray, b: NumPyArray) -> NumP
 def select(a: NumPyArray, dim: int, indices: NumPyArray) -> NumPyArray:
     """Whole entries of one dim."""
     if a.flags.c_contiguous:
-        taken: NumPyArray = a.take(indices, axis=dim)
+        taken: NumPyArray = a.take(_as_places(indices), axis=dim)
         return taken
     out = np.empty(picked(a, dim, indices), a.dtype)  # `take` would copy the whole operand before
     for piece in _pieces(out.shape):
@@ -97,18 +105,18 @@ def _places(shape: Shape, dim: int, indices: NumPyArray, piece: tuple[slice, ...
     steps = row_major_strides(shape)
     places, new = indices[piece], None
     if steps[dim] != 1:
-        places = new = np.multiply(places, steps[dim], dtype=np.intp)
+        places = new = np.multiply(places, steps[dim], dtype=INDEX)
     for axis, (part, step) in enumerate(zip(piece, steps, strict=True)):
         if axis != dim:
             before = _lying_along(axis, len(shape), np.arange(part.start * step, part.stop * step, step))
-            places = new = np.add(places, before, new, dtype=np.intp)
-    return places
+            places = new = np.add(places, before, new, dtype=INDEX)
+    return _as_places(places)
 
 
 def _take_lines(a: NumPyArray, indices: NumPyArray, out: NumPyArray) -> None:
     """Reads along the last dim, one line after another."""
     if a.ndim == 1:  # "wrap": the tensor has checked, and NumPy's own check would take a buffer
-        a.take(indices, None, out, "wrap")
+        a.take(_as_places(indices), None, out, "wrap")
         return
     for parts in zip(a, indices, out, strict=False):
         _take_lines(*parts)

@@ -32,6 +32,7 @@ from .fused import FUSED, is_finite
 from .interface import Dims, Number, Operand, window_places, windowed, without_windows
 from .operations import OPERATIONS, broadcast, called, shortcut
 from .random import draw_into
+from .room import NO_ROOM, explain, fitting
 
 NumPyArray = np.ndarray[Any, Any]
 
@@ -132,10 +133,12 @@ class NdArray(ArrayNamespace):
     # In and out
 
     @staticmethod
+    @fitting
     def from_numpy(values: NumPyArray, device: Device[Any]) -> NumPyArray:
         return np.array(values, order="C")
 
     @staticmethod
+    @fitting
     def to_numpy(a: NumPyArray) -> NumPyArray:
         return np.array(a, order="C")
 
@@ -342,11 +345,7 @@ class NdArray(ArrayNamespace):
 
     @staticmethod
     def reshape(a: NumPyArray, shape: Shape) -> NumPyArray:
-        if a.flags.c_contiguous:
-            return a.reshape(shape)
-        out = np.empty(shape, a.dtype)
-        _copy_into(out.reshape(a.shape), a)
-        return out
+        return a.reshape(shape) if a.flags.c_contiguous else _copied(a, shape)
 
     @staticmethod
     def permute(a: NumPyArray, axes: Dims) -> NumPyArray:
@@ -354,11 +353,16 @@ class NdArray(ArrayNamespace):
 
     @staticmethod
     def expand(a: NumPyArray, shape: Shape) -> NumPyArray:
-        if a.size == 1:  # the same as below, in a tenth of the time
-            return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
-        return a if a.shape == shape else np.broadcast_to(a, shape)  # which can only be read
+        try:
+            if a.size == 1:  # the same as below, in a tenth of the time
+                return np.ndarray(shape, a.dtype, a, strides=(0,) * len(shape))
+            return a if a.shape == shape else np.broadcast_to(a, shape)  # which can only be read
+        except NO_ROOM as error:
+            explain(error, "expand", (a, shape))
+            raise
 
     @staticmethod
+    @fitting
     def unfold(a: NumPyArray, dim: int, size: int, step: int, dilation: int) -> NumPyArray:
         # NumPy's own `as_strided` takes three times as long, and loses the array that owns the memory.
         owner, offset = a, 0
@@ -379,9 +383,9 @@ class NdArray(ArrayNamespace):
             np.add(part, a[..., at], part)
         return out
 
-    gather: Any = staticmethod(called("NdArray.gather", indexing.gather))
+    gather: Any = staticmethod(called("NdArray.gather", fitting(indexing.gather)))
     scatter: Any = staticmethod(called("NdArray.scatter", indexing.scatter))
-    select: Any = staticmethod(called("NdArray.select", indexing.select))
+    select: Any = staticmethod(called("NdArray.select", fitting(indexing.select)))
     select_assign: Any = staticmethod(called("NdArray.select_assign", indexing.select_assign))
 
     # About primitives
@@ -477,6 +481,17 @@ _INTO: dict[str, Callable[..., NumPyArray]] = {
     "add_scaled": _add_scaled,
 }
 """The operations that write into an array of the shape and dtype of their result, called ``out``."""
+
+
+def _copied(a: NumPyArray, shape: Shape) -> NumPyArray:
+    """The values in a new row-major array of another shape."""
+    try:
+        out = np.empty(shape, a.dtype)
+    except NO_ROOM as error:
+        explain(error, "reshape", (a, shape))
+        raise
+    _copy_into(out.reshape(a.shape), a)
+    return out
 
 
 def _copy_into(out: NumPyArray, a: NumPyArray) -> None:

@@ -71,10 +71,10 @@ class Traced(Decorator, Generic[IB]):
 
     @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> TracedArray:
-        """Made by the user, and so an input, unless a derivative rule needed it for its computation."""
+        """Made by the user, and so an input, unless a derivative rule or an optimizer needed it."""
         log: EventLog = device.log
         log.op(maker, current_path(), [])
-        category = Category.TEMPORARY if log.phase.startswith("backward") else Category.INPUT
+        category = Category.INPUT if log.phase == "forward" else Category.TEMPORARY
         return TracedArray(primitive, log.alloc(primitive, category))
 
     @classmethod

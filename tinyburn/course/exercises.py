@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 from tinyburn.base.errors import ConfigError
 
+from .guesses import number_in
+
 Checker: TypeAlias = Callable[[Any], bool]
 
 LESSONS = range(1, 20)
@@ -84,10 +86,9 @@ def check(number: str, answer: object) -> None:
     if answer is None:
         print(f"Exercise {number}: not done yet.")
         return
-    try:
-        right, problem = bool(asked.is_right(answer)), ""
-    except Exception as error:  # whatever a wrong answer does, it is a wrong answer
-        right, problem = False, f" ({type(error).__name__}: {error})"
+    right, problem = _judged(asked, answer)
+    if not right and isinstance(answer, str) and number_in(answer) is not None:
+        right, problem = _judged(asked, number_in(answer))  # "512 bytes" is a number, as in a guess
     if right:
         print(f"Exercise {number}: right.")
         return
@@ -97,6 +98,14 @@ def check(number: str, answer: object) -> None:
         print(f"Hint: {hint}")
     if _tries[number] > len(asked.hints):
         print(f'tb.course.solution("{number}") shows a solution.')
+
+
+def _judged(asked: Exercise, answer: object) -> tuple[bool, str]:
+    """Whether an answer is right, and what it has raised. Whatever a wrong answer does, it is a wrong answer."""
+    try:
+        return bool(asked.is_right(answer)), ""
+    except Exception as error:
+        return False, f" ({type(error).__name__}: {error})"
 
 
 def solution(number: str) -> None:

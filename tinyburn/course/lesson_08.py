@@ -95,7 +95,7 @@ def _by_trying(budget: int, lines: list[tuple[int, int]]) -> int:
     "8.3",
     hints=(
         "the backward pass needs x and the difference; who still holds the output?",
-        "a function has names for its arguments; write the loss as one expression, without a function",
+        "a function has names for its arguments; write the loss as one expression: then no result has a name",
     ),
     solution="""
 def answer(device, batch):

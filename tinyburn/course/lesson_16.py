@@ -23,8 +23,8 @@ from .exercises import exercise
 @exercise(
     "16.1",
     hints=(
-        "the file holds the model and what Adam remembers",
-        "that is three numbers for each parameter, of 4 bytes each",
+        "The file holds the model and what Adam remembers.",
+        "That is three numbers for each parameter, of 4 bytes each.",
     ),
     solution="answer = 3 * 1000 * 4",
     wrong=("answer = 1000 * 4", "answer = 2 * 1000 * 4", "answer = 3 * 1000"),
@@ -42,7 +42,7 @@ def counts_what_adam_remembers(answer: int) -> bool:
 
 @exercise(
     "16.2",
-    hints=("the last file is of step 1 200", "step 1 234 is not finished, so the last finished step is 1 233"),
+    hints=("The last file is of step 1 200.", "Step 1 234 is not finished, so the last finished step is 1 233."),
     solution="answer = 1233 - 1200",
     wrong=("answer = 34", "answer = 100", "answer = 1233"),
 )
@@ -54,8 +54,8 @@ def counts_the_steps_again(answer: int) -> bool:
 @exercise(
     "16.3",
     hints=(
-        "the first 8 bytes are the length of the header; json.loads reads the header",
-        'data_offsets of "bias" count from the first byte after the header; np.frombuffer reads bytes',
+        "The first 8 bytes are the length of the header; json.loads reads the header.",
+        'The data_offsets of "bias" count from the first byte after the header; np.frombuffer reads bytes.',
     ),
     solution="""
 import json
@@ -99,8 +99,8 @@ def reads_the_bias(answer: Callable[[bytes], Any]) -> bool:
 @exercise(
     "16.4",
     hints=(
-        "there are three cases, by the number under format: 1, 2, and anything above",
-        "for version 1 make a new dict; float turns the text into a number",
+        "There are three cases, by the number under format: 1, 2, and anything above.",
+        "For version 1 make a new dict; float turns the text into a number.",
     ),
     solution="""
 def answer(header):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 from tinyburn.base.errors import DataError
+from tinyburn.base.json_text import parsed
 
 from .blocks import Blocks
 from .dataset import T
@@ -64,6 +64,6 @@ class JsonLines(LineBlocks[Any]):
     def __getitem__(self, index: int) -> Any:
         number, text = self.line(index)
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
+            return parsed(text)
+        except ValueError as error:
             raise DataError(self.asked, f"line {number} is no JSON: {error}") from None

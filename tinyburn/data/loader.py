@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyburn.backend import Device
 from tinyburn.base.errors import ConfigError
+from tinyburn.base.machine import in_browser
 
 from .dataset import Dataset
 from .plan import Plan, Reader
@@ -227,6 +228,9 @@ def _check(dataset: Any, device: Any, batcher: Any, counts: dict[str, tuple[Any,
     if not isinstance(dataset, Dataset):
         reasons.append(f"{type(dataset).__name__} is no Dataset")
         hints.append("wrap a list of items as data.InMemory(items), and arrays as data.InMemory.from_arrays(x, y)")
+    if counts["workers"][0] and in_browser():
+        reasons.append(f"workers is {counts['workers'][0]!r}, and in a browser Python can start no process")
+        hints.append("write workers=0: the order of the batches is the same")
     if not isinstance(device, Device):
         reasons.append(f"{type(device).__name__} is no device")
         hints.append("make one, as in device = NdArray.device()")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn.base.errors import ConfigError
+from tinyburn.base.machine import how_to_install
 
 from .dataset import Dataset
 from .in_memory import InMemory
@@ -65,4 +66,4 @@ def optional(module: str, package: str, asked: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{asked} needs {package} ({error}): pip install {package}", name=module) from None
+        raise ImportError(f"{asked} needs {package} ({error}): {how_to_install(package)}", name=module) from None

@@ -56,13 +56,13 @@ class Config:
         Raises ConfigError, which lists everything that is wrong with the file: not JSON, another config's, fields
         missing, unknown or of the wrong type. A file that cannot be opened raises OSError.
         """
-        import json  # as in `save`
+        from tinyburn.base.json_text import parsed  # as in `save`
 
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read()
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            document = parsed(text)
+        except ValueError as error:
             raise ConfigError(f"{cls.__name__}.load({os.fspath(path)!r})", f"it is not JSON: {error}") from error
         return _from_document(cls, document, f"{cls.__name__}.load({os.fspath(path)!r})")
 

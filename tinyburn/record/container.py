@@ -1,8 +1,9 @@
 """The container: a safetensors file is the length of a header, the header, and the values of all tensors in a row.
 
-The length is 8 bytes, the header JSON: for each tensor its dtype, its shape and where its values begin and end. The
-package safetensors writes it. Reading is written out here, so that a damaged file gets a reason in words, a header can
-be read without the values, and a number in a header is believed only after it has been held against the file's size.
+The length is 8 bytes, the header JSON: for each tensor its dtype, its shape and where its values begin and end.
+Reading is written out here, so that a damaged file gets a reason in words, a header can be read without the values, and
+a number in a header is believed only after it has been held against the file's size. Writing is too, so that it needs
+no package, which a browser would not have; the bytes are those that the package safetensors writes.
 https://github.com/huggingface/safetensors describes the format.
 """
 
@@ -11,14 +12,14 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, BinaryIO, TypeAlias, TypeGuard
 
 import numpy as np
 
 from tinyburn.base.errors import RecordError
+from tinyburn.base.json_text import parsed
 
 Values: TypeAlias = np.ndarray[Any, Any]
 
@@ -27,6 +28,10 @@ FORMATS = {
     **{"U64": "uint64", "I64": "int64", "F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"},
 }
 """The format's words for dtypes, and ours. NumPy has no bfloat16: it is read as float32, which holds all its values."""
+
+_FORMAT_OF = {ours: format for format, ours in FORMATS.items()}
+_WIDER = ("BOOL", "U8", "I8", "I16", "U16", "F16", "I32", "U32", "F32", "F64", "I64", "U64")
+"""The format's words from narrow to wide, in the order that it has for those of one width."""
 
 _LONGEST_HEADER = 100_000_000
 """More is not allowed by the format."""
@@ -107,27 +112,39 @@ def checksum(entry_dtype: str, shape: tuple[int, ...], raw: Values) -> int:
     return zlib.crc32(raw.data, zlib.crc32(f"{entry_dtype} {list(shape)}".encode()))
 
 
-def packed(asked: str, arrays: Mapping[str, Values], metadata: dict[str, str]) -> bytes:
-    """The bytes of a file. Raises RecordError if the package safetensors is missing."""
-    made: bytes = _package(asked).save(dict(arrays), metadata)
-    return made
+def packed(arrays: Mapping[str, Values], metadata: Mapping[str, str]) -> bytes:
+    """The bytes of a file."""
+    return b"".join(_pieces(arrays, metadata))
 
 
-def pack_into(asked: str, path: str, arrays: Mapping[str, Values], metadata: dict[str, str]) -> None:
-    """The same straight into a file, without the bytes in memory. Raises OSError if the disk is full."""
-    package = _package(asked)
-    try:
-        package.save_file(dict(arrays), path, metadata)
-    except import_module("safetensors").SafetensorError as error:  # that is how the package tells what the disk said
-        raise OSError(f"{path} could not be written: {error}") from error
+def pack_into(path: str, arrays: Mapping[str, Values], metadata: Mapping[str, str]) -> None:
+    """The same straight into a new file, without the bytes in memory. Raises OSError if the disk is full."""
+    with open(path, "xb") as file:
+        for piece in _pieces(arrays, metadata):
+            file.write(piece)
 
 
-def _package(asked: str) -> Any:
-    try:
-        return import_module("safetensors.numpy")
-    except ImportError as error:
-        reason = "the package safetensors, which writes the file, is not installed"
-        raise RecordError(asked, reason, hint="pip install safetensors") from error
+def _pieces(arrays: Mapping[str, Values], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+    """The length, the header, and the values of one tensor after another: those of wide numbers first, so that each
+    begins at a multiple of the bytes of its numbers."""
+    formats = {name: _FORMAT_OF[array.dtype.name] for name, array in arrays.items()}
+    names = sorted(arrays, key=lambda name: (-_WIDER.index(formats[name]), name))
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name in names:
+        start, end = end, end + arrays[name].nbytes
+        header[name] = {"dtype": formats[name], "shape": list(arrays[name].shape), "data_offsets": [start, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for name in names:
+        yield little_endian(arrays[name]).data
+
+
+def little_endian(array: Values) -> Values:
+    """The bytes of an array's values in row-major order, the lowest byte of each number first, as a file has them."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
 
 
 def unpacked(asked: str, file: BinaryIO, size: int) -> Container:
@@ -157,8 +174,8 @@ def unpacked(asked: str, file: BinaryIO, size: int) -> Container:
 
 def _parsed(asked: str, text: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parsed(text.decode())
+    except ValueError as error:
         raise damaged(asked, f"its header is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise damaged(asked, f"its header is {type(document).__name__}, and should be names with what is under them")

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from tinyburn.base.errors import RecordError
 
-from .container import Container, Values, checksum, damaged, pack_into, packed, unpacked
+from .container import Container, Values, checksum, damaged, little_endian, pack_into, packed, unpacked
 from .model_record import ModelRecord
 from .places import Path, reading, write
 from .states import StateReader, StateWriter, loaded_model
@@ -47,8 +45,8 @@ def save(path: Path, state: dict[str, Any] | ModelRecord, notes: dict[str, Any] 
     write(
         asked,
         path,
-        lambda draft: pack_into(asked, draft, writer.arrays, {KEY: text}),
-        lambda: packed(asked, writer.arrays, {KEY: text}),
+        lambda draft: pack_into(draft, writer.arrays, {KEY: text}),
+        lambda: packed(writer.arrays, {KEY: text}),
     )
 
 
@@ -135,5 +133,4 @@ def _decoded(container: Container, header: Header, entries: Entries, tree: Any, 
 
 
 def _checksum_of(array: Values) -> int:
-    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return checksum(array.dtype.name, array.shape, little.reshape(-1).view(np.uint8))
+    return checksum(array.dtype.name, array.shape, little_endian(array))

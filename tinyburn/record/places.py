@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, TypeAlias
 
 from tinyburn.base.errors import RecordError
+from tinyburn.base.machine import how_to_install
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -40,16 +41,13 @@ def write(asked: str, path: Path, to_file: Callable[[str], None], to_bytes: Call
 def _write_beside(path: str, to_file: Callable[[str], None]) -> None:
     """Written beside, flushed down to the disk, then renamed: a rename on one disk cannot stop half way.
 
-    Beside is a folder of its own, since the package safetensors has a draft too, which a kill would leave anywhere.
+    Beside is a folder of its own, whose name tells what a kill has left there.
     """
     folder = f"{path}.{os.urandom(6).hex()}{PART}"  # two that write the same file do not write the same draft
     draft = os.path.join(folder, "draft")
     os.mkdir(folder)
     try:
-        with open(draft, "xb") as file:
-            mode = os.fstat(file.fileno()).st_mode  # what a new file may be; the package's own is closed to others
         to_file(draft)
-        os.chmod(draft, mode)
         with open(draft, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -91,7 +89,7 @@ def _remote(asked: str, path: Path) -> tuple[Any, str]:
         core = import_module("fsspec.core")
     except ImportError as error:
         reason = f"{os.fspath(path)} is an address, and the package fsspec, which understands it, is not installed"
-        raise RecordError(asked, reason, hint='pip install "tinyburn[cloud]"') from error
+        raise RecordError(asked, reason, hint=how_to_install("fsspec", "cloud")) from error
     try:
         files, name = core.url_to_fs(os.fspath(path))
     except (ValueError, ImportError) as error:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from tinyburn.base.errors import RecordError
+from tinyburn.base.json_text import parsed
 
 from .container import Container, Entry, damaged
 
@@ -54,8 +55,8 @@ def header_of(container: Container) -> tuple[Header, Entries] | None:
 def _read(asked: str, text: str) -> Header:
     """The header as it was written, whatever its version."""
     try:
-        header: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        header: Any = parsed(text)
+    except ValueError as error:
         raise damaged(asked, f"tinyburn's part of its header is not JSON: {error}") from error
     number = header.get("format") if isinstance(header, dict) else None
     if type(number) is not int or number < 0:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeAlias, cast, overload
 import numpy as np
 
 from tinyburn.backend.device import Device
+from tinyburn.backend.room import NO_ROOM, explain
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import Bool, BoolFormat, DType, Float, FloatFormat, Format, Int, IntFormat, to_dtype
 from tinyburn.base.errors import ConfigError, DTypeMismatch, ShapeError
@@ -301,7 +302,11 @@ class Creation(TensorBase[B, D, K]):
             raise DTypeMismatch(asked, f"it counts in whole numbers, by a step other than 0 ({error})") from None
         for number in (*numbers[:1], *numbers[-1:]):
             check_range("arange", number, np.dtype(device.int_dtype))
-        values = np.arange(start, stop, step, dtype=device.int_dtype)
+        try:
+            values = np.arange(start, stop, step, dtype=device.int_dtype)
+        except NO_ROOM as error:
+            explain(error, "arange", ((len(numbers),),))
+            raise
         return _tensor(device.backend.from_numpy(values, device), device)
 
     @staticmethod
@@ -309,7 +314,11 @@ class Creation(TensorBase[B, D, K]):
         """Ones on the diagonal of a square of zeros."""
         check_device("eye", device)
         (size,) = _checked_shape("eye", (size,))
-        values = np.eye(size, dtype=device.float_dtype if dtype is None else to_dtype(dtype))
+        try:
+            values = np.eye(size, dtype=device.float_dtype if dtype is None else to_dtype(dtype))
+        except NO_ROOM as error:
+            explain(error, "eye", ((size, size),))
+            raise
         return _tensor(device.backend.from_numpy(values, device), device)
 
     def zeros_like(self) -> Tensor[B, D, K]:

@@ -147,7 +147,8 @@ class ConfusionMatrix(Metric):
         scores, right = step.scores(type(self).__name__)
         chosen, _ = step.labels(type(self).__name__)
         classes = scores.shape[1]
-        counts = np.bincount(right * classes + chosen, minlength=classes * classes).reshape(classes, classes)
+        pairs = (right * classes + chosen).astype(np.intp)  # `bincount` takes no wider integer than an address
+        counts = np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
         before = self.sums.get("counts")
         self.sums["counts"] = counts.tolist() if before is None else (counts + np.array(before)).tolist()
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from tinyburn.base.errors import BackendUnavailable
+from tinyburn.base.machine import how_to_install
 
 from .history import History
 
@@ -92,6 +93,6 @@ def optional(module: str, asked: str, otherwise: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        reason = f"it needs the package {module.split('.')[0]}, which is not installed"
-        hint = f"install it, with pip install {module.split('.')[0]}; or {otherwise}"
-        raise BackendUnavailable(asked, reason, hint=hint) from error
+        package = module.split(".")[0]
+        reason = f"it needs the package {package}, which is not installed"
+        raise BackendUnavailable(asked, reason, hint=f"{how_to_install(package)}; or {otherwise}") from error

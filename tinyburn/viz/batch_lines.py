@@ -22,10 +22,10 @@ MAX_LINES = 8
 """Candidates that are drawn; those of the largest batches."""
 MAX_ROWS = 60
 
-_LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 42.0, 540.0, 270.0
+_LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 42.0, 460.0, 270.0
 _RIGHT, _BASE = _LEFT + _WIDTH, _TOP + _HEIGHT
 _HIDDEN = 3.0  # pixels: lines that are nearer than this look like one
-_ZOOM = 700.0  # where the close view of B and B + 1 begins
+_ZOOM = 620.0  # where the close view of B and B + 1 begins
 _STYLE = (
     ".envelope{stroke-width:2.6;fill:none}.thin{stroke-width:.8}.thread{stroke-width:.5;stroke-dasharray:1 3}"
     ".budget{stroke-width:1.6}.ring{fill:none}"
@@ -94,6 +94,17 @@ class Lines:
         formula = [float(self.formula.bytes_at(self.widest))] if self.formula else []
         highest = 1.05 * max([self.budget, *peaks, *ends, *formula, 1])
         return Axes(self.widest, highest, _LEFT, _BASE, _WIDTH, _HEIGHT)
+
+    @cached_property
+    def formula_drop(self) -> float:
+        """How much lower than it stands the formula's line is drawn, in pixels: it would hide one that is as good."""
+        if self.formula is None:
+            return 0.0
+        for line in self.candidates:
+            gaps = [abs(self.at(line, batch)[1] - self.at(self.formula, batch)[1]) for batch in (0, self.widest)]
+            if max(gaps) < _HIDDEN and not is_point(line):
+                return 2 * _HIDDEN
+        return 0.0
 
     def end_of(self, line: Candidate) -> int:
         """The batch size up to which a line is drawn: the right edge, unless it is known for one batch size only."""
@@ -229,7 +240,9 @@ def _keys(lines: Lines) -> list[Key]:
     peak = "the highest of them: the peak" if keys else "the peak, from one planned batch to the next"
     keys.append(line_key(peak, "rule envelope"))
     keys.append(line_key(f"budget {amount(lines.budget)}", "rule budget", _DASH))
-    keys += [line_key(f"formula: {_sum(lines.formula)}", "line budget", _DOTS)] if lines.formula else []
+    if lines.formula:
+        where = ", drawn a little lower" if lines.formula_drop else ""
+        keys.append(line_key(f"formula: {_sum(lines.formula)}{where}", "line budget", _DOTS))
     points = (_dot(13, 7, True), _dot(13, 7, False), _square(13, 7))
     return keys + [Key(*pair) for pair in zip(points, _answers(lines.plan, lines.budget), strict=True)]
 
@@ -274,22 +287,13 @@ def _formula(lines: Lines) -> list[str]:
     """Its line, and at its answer the way up from the budget to what that batch really needs."""
     if not lines.formula:
         return []
-    ends = _apart([lines.at(lines.formula, batch) for batch in (0, lines.widest)], lines)
+    ends = [(x, y + lines.formula_drop) for x, y in [lines.at(lines.formula, at) for at in (0, lines.widest)]]
     drawn = [path(polyline(ends), "line budget", _DOTS)]
     answer, peak = lines.plan.formula_batch_size, lines.plan.formula_peak_bytes
     if answer and peak is not None:
         x = lines.axes.x(answer)
         drawn += [_upright(x), _square(x, lines.axes.y(peak))]
     return drawn
-
-
-def _apart(ends: list[tuple[float, float]], lines: Lines) -> list[tuple[float, float]]:
-    """The formula's line a little lower where it would hide one of the others."""
-    for line in lines.candidates:
-        gaps = [abs(lines.at(line, batch)[1] - y) for batch, (_, y) in zip((0, lines.widest), ends, strict=True)]
-        if max(gaps) < _HIDDEN and not is_point(line):
-            return [(x, y + 2 * _HIDDEN) for x, y in ends]
-    return ends
 
 
 def _budget(lines: Lines) -> list[str]:

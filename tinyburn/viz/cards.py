@@ -95,6 +95,11 @@ def cut(line: str, longest: int) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
+def cut_left(line: str, longest: int) -> str:
+    """A path without its beginning, where there is no room for all of it: its end tells it from others."""
+    return line if len(line) <= longest else "…" + line[1 - longest :]
+
+
 def curve(points: Sequence[Point]) -> str:
     """The commands of an SVG path along the points of a `Layout` route."""
     start, *others = [xy(*point) for point in points]

@@ -126,7 +126,7 @@ def item_states(graph: Graph, grads: Gradients[Any]) -> list[State]:
     parts: list[list[GradientSize]] = [[] for _ in graph.items]  # for each item what arrives from each of its users
     for item in graph.items:
         for parent in dict.fromkeys(item.parents):
-            parts[parent] += grads.flow.edges.get((item.node, graph.items[parent].node), [])
+            parts[parent] += grads.flow.parts.get((item.node, graph.items[parent].node), [])
     return [_item_state(graph, number, grads.flow, parts[number]) for number in range(len(graph.items))]
 
 
@@ -192,8 +192,8 @@ def _edge_state(item: Item, operand: Item, flow: Flow | None) -> list[State]:
         return [State(NONE)]
     if flow is None:
         return [State(UNKNOWN)]
-    sizes = flow.edges.get((item.node, operand.node), [])
-    return [state_of(size, prod(operand.shape)) for size in sizes] or [State(NONE)]
+    size = flow.edges.get((item.node, operand.node))
+    return [State(NONE)] if size is None else [state_of(size, prod(operand.shape))]
 
 
 # The title: the worst that happens, else where the gradient changes most
@@ -283,7 +283,10 @@ def _svg(
     ways = [(points[::-1], state.kind, state.rms) for points, state in zip(layout.routes, edges, strict=True)]
     body = [line for points, kind, rms in ways for line in _line(points, kind, widths.of(rms))]
     body += [part for points, kind, _ in ways if kind in _LINES for part in _badge(_middle(points), kind)]
-    body += [_size(points, rms, widths.of(rms)) for points, kind, rms in ways if kind == FLOWS]
+    arrives = [boxes[start].rms for start, _ in drawn.edges]
+    for (points, kind, rms), whole in zip(ways, arrives, strict=True):
+        if kind == FLOWS:
+            body += _size(points, rms, widths.of(rms), is_said=digits(rms) == digits(whole))
     for card, state, (x, y) in zip(cards, boxes, layout.corners, strict=True):
         body += card.draw(x, y)
         if state.kind in (DEAD, NONFINITE, CANCELLED):
@@ -333,13 +336,14 @@ def _middle(points: Sequence[Point]) -> Point:
     return ((a[0] + 3 * b[0] + 3 * c[0] + d[0]) / 8, (a[1] + 3 * b[1] + 3 * c[1] + d[1]) / 8)
 
 
-def _size(points: Sequence[Point], rms: float, width: float) -> str:
-    """The number of a line: on its right, or above it where it runs across."""
+def _size(points: Sequence[Point], rms: float, width: float, is_said: bool) -> list[str]:
+    """The number of a line: on its right, or above it where it runs across. There, among others, it is left out if the
+    box where the line ends has the same number."""
     x, y = _middle(points)
     (start_x, start_y), (end_x, end_y) = points[0], points[-1]
     if len(points) == 4 and abs(end_x - start_x) > 2 * abs(end_y - start_y):
-        return text(x, y - width / 2 - 5, digits(rms), "ink gap halo", "middle")
-    return text(x + width / 2 + 4, y + 4, digits(rms), "ink gap halo")
+        return [] if is_said else [text(x, y - width / 2 - 5, digits(rms), "ink gap halo", "middle")]
+    return [text(x + width / 2 + 4, y + 4, digits(rms), "ink gap halo")]
 
 
 def _badge(at: Point, kind: str) -> list[str]:

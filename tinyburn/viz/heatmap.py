@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.base.errors import BackendMismatch, ConfigError
+from tinyburn.base.errors import ConfigError
 from tinyburn.base.text import table
 from tinyburn.tensor import Tensor
 
@@ -20,6 +20,7 @@ from .cards import Key, sheet
 from .cells import HEIGHT, STYLE, WIDTH, Matrix, colour_cell, digits, draw, largest
 from .picture import Picture
 from .svg import rect, text, text_width
+from .values import values_of
 
 MOST_PICTURES = 32
 """The others are left out, and the picture says so."""
@@ -50,16 +51,12 @@ def heatmap(tensor: Tensor[Any, Any, Any], labels: Iterable[object] = ()) -> Pic
 
 def _matrices(tensor: Any) -> Matrix:
     """Of shape (pictures, rows, columns), in float64."""
-    if not isinstance(tensor, Tensor):
-        reason = f"{type(tensor).__name__} is no tensor"
-        raise ConfigError("viz.heatmap", reason, hint="write viz.heatmap(Tensor.from_data(values, device))")
-    if not tensor.backend.has_values:
-        raise BackendMismatch("viz.heatmap", "the backend keeps shapes only", hint="run the same program on NdArray")
+    values = values_of("heatmap", tensor)
     rows, columns = (1, *tensor.shape)[-2:]
     if rows * columns > MOST_CELLS:
         reason = f"a picture of {rows} x {columns} has more than {MOST_CELLS} cells"
         raise ConfigError("viz.heatmap", reason, hint="look at a part, as in tensor[:64, :64]")
-    return tensor.to_numpy().astype(np.float64).reshape(math.prod(tensor.shape[:-2]), rows, columns)
+    return values.astype(np.float64).reshape(math.prod(tensor.shape[:-2]), rows, columns)
 
 
 def _names(outer: tuple[int, ...], labels: Sequence[object], count: int) -> list[str]:

@@ -16,7 +16,7 @@ from tinyburn.memory.operations import bytes_by_operation
 from tinyburn.memory.timeline import Step, Totals
 
 from .axes import Axes
-from .cards import cut
+from .cards import cut, cut_left
 from .picture import Picture
 from .svg import LINE, MARKS, Tip, fill_of, number, page, path, text, text_width, tip_texts, xy
 
@@ -24,7 +24,7 @@ MAX_ROWS = 60
 """Of the table of operations; a longer one is folded."""
 MAX_COLUMNS = 240  # with more operations, runs of them share a column
 MAX_PHASES = 60  # that are told apart
-MAX_NAMES = 45  # that have room below the columns
+MAX_NAMES = 40  # that have room below the columns
 _NAME_WIDTH = 13.0  # pixels between two of them
 _LONGEST = 24  # characters of a name
 MAX_LABEL = 100  # characters of the peak's label
@@ -35,8 +35,8 @@ ORDER = (
 )
 """From the bottom of the stack to its top: what lives longest lies lowest, as a level floor for the rest."""
 
-LEFT, TOP, WIDTH, HEIGHT = 76, 64, 620, 240
-"""The plot inside the picture, in pixels."""
+LEFT, TOP, WIDTH, HEIGHT = 76, 64, 524, 240
+"""The plot inside the picture, in pixels. With the legend it fits into a cell of a usual window, beside the sidebar."""
 _LEGEND_WIDTH = 190
 _DASHES = 'fill="none" stroke-width="1.6" stroke-dasharray="5 3"'
 """How a plan's line is drawn."""
@@ -358,7 +358,7 @@ def names_of(columns: Sequence[Column], axes: Axes) -> list[tuple[str, float]]:
     start = 0
     for phase in phases_of(columns):
         runs = _module_runs(phase, least)
-        found += [(cut(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
+        found += [(cut_left(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
         start += len(phase)
     return found
 

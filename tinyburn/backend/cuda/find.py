@@ -10,7 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from tinyburn.backend.gpus import Missing, choose_device
+from tinyburn.backend.gpus import NO_DRIVERS, Missing, choose_device
+from tinyburn.base.machine import in_browser
 
 OLDEST = 14
 """The first CuPy that has NumPy 2's rules for numbers beside arrays, and the standard's names."""
@@ -36,6 +37,8 @@ cp: Any = _CuPy()
 @cache
 def missing() -> Missing | None:
     """What is missing, and the way out; None if there is a GPU that CuPy can use."""
+    if in_browser():
+        return NO_DRIVERS
     if find_spec("cupy") is None:
         return Missing(f"CuPy is not installed ({_driver_found()})", _way_to_cupy())
     try:

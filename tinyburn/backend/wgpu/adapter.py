@@ -14,7 +14,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from ..gpus import Missing, choose_device
+from tinyburn.base.machine import in_browser
+
+from ..gpus import NO_DRIVERS, Missing, choose_device
 
 _KINDS = {
     "DiscreteGPU": "discrete",  # a card with memory of its own
@@ -60,6 +62,8 @@ def _adapters() -> dict[str, Any]:
 @cache
 def missing() -> Missing | None:
     """The reason why there is no adapter, and the way out; None if there is one."""
+    if in_browser():
+        return NO_DRIVERS
     not_imported = _import_error()
     if not_imported is not None:
         return Missing(f"the package wgpu cannot be imported ({not_imported})", _INSTALL)
