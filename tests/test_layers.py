@@ -37,7 +37,7 @@ FLOORS = [
     "data",
     "train",
 ]
-FLOORS += ["onnx", "parallel", "viz", "magics", "course", "cli", "__main__"]
+FLOORS += ["onnx", "parallel", "viz", "widgets", "magics", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
@@ -46,7 +46,7 @@ HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jup
 HEAVY += " safetensors fsspec pyarrow pandas polars narwhals PIL sklearn multiprocessing"
 LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli tinyburn.data tinyburn.record"
 LATER += " tinyburn.memory tinyburn.nn tinyburn.optim tinyburn.linalg tinyburn.grid tinyburn.train tinyburn.viz"
-LATER += " tinyburn.magics"
+LATER += " tinyburn.widgets tinyburn.magics"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 

@@ -31,7 +31,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import data, grid, linalg, memory, nn, optim, record, train, viz
+    from . import data, grid, linalg, memory, nn, optim, record, train, viz, widgets
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -95,9 +95,10 @@ __all__ = [
     "record",
     "train",
     "viz",
+    "widgets",
 ]
 
-_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz")
+_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz", "widgets")
 
 
 def load_ipython_extension(shell: Any) -> None:

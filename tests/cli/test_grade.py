@@ -237,7 +237,7 @@ def test_the_table_is_not_taken_for_a_student(tmp_path: Path):
         (["missing"], "No such file or directory"),
         (["empty"], "name a notebook as in the course: ada/05_training_step.ipynb"),
         (["class", "--output", "nowhere/table.csv"], "there is no folder nowhere"),
-        (["class", "--output", "class"], "Is a directory"),
+        (["class", "--output", "class"], "it is a folder"),
         (["class", "--lesson", "99"], "lesson 99 has no exercises"),
     ],
 )
@@ -280,12 +280,13 @@ def test_ctrl_c_is_one_line_and_exit_code_130_and_leaves_nothing_behind(action: 
     hand_in(folder, "ben", {1: answered(1, solutions(1))})
     words = [str(folder), "--output", str(tmp_path / "table.csv")] if action == "grade" else [str(folder / "ada")]
     command = [sys.executable, "-m", "tinyburn", "course", action, *words, "--timeout", "600"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as run:
         pid = tmp_path / "pid"
         while not (pid.exists() and pid.read_text(encoding="ascii").strip()):
             assert run.poll() is None
             time.sleep(0.05)
-        run.send_signal(signal.SIGINT)
+        os.killpg(run.pid, signal.SIGINT)  # a terminal sends it to all
         out, err = run.communicate(timeout=60)
     assert (run.returncode, out, err) == (130, "", "tinyburn: stopped\n")
     assert not (tmp_path / "table.csv").exists()

@@ -52,6 +52,10 @@ def test_no_mistakes_and_no_samples() -> None:
     assert confusion([[0, 1], [0, 0]]).title == "0 of 1 right; the most frequent mistake is 1 for 0, once"
 
 
+def test_mistakes_that_all_differ() -> None:
+    assert confusion([[3, 1], [1, 3]]).title == "6 of 8 right; no mistake was made twice"
+
+
 def test_a_mistake_is_told_from_a_right_answer_without_colour() -> None:
     """A frame around each right answer, none around a mistake, which is bold."""
     picture = confusion(MATRIX)

@@ -75,10 +75,8 @@ class Judge:
                 self.report(failed=_words(failure))
         for number, answer in asked.items():
             value, no_value = self._value(answer)
-            if (
-                failure is not None and self._named(answer) is before[number]
-            ):  # the cell did not come as far as its answer
-                value, no_value = None, failure
+            if failure is not None and self._named(answer) is before[number]:
+                value, no_value = None, failure  # the cell did not come as far as its answer
             state, reason = self._verdict(number, value, no_value)
             self.is_in_doubt |= state != "right"
             self.report(exercise=number, state=state, reason=reason)

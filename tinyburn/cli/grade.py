@@ -20,6 +20,7 @@ from .processes import Processes
 from .submission import Lesson, lessons, submission
 
 _SEPARATORS = " _-."
+_LONGEST = 1000
 
 
 class Row(NamedTuple):
@@ -53,8 +54,9 @@ def grade(folder: Path, chosen: Sequence[int], output: Path | None, workers: int
     if not counted:
         hint = "name a notebook as in the course: ada/05_training_step.ipynb, or ada_05_training_step.ipynb"
         raise CommandError(f"grade {folder}", "no notebook of the course is there", hint=hint)
-    if output is not None and not output.parent.is_dir():
-        raise CommandError(f"the table in {output}", f"there is no folder {output.parent}")
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        reason = "it is a folder" if output.is_dir() else f"there is no folder {output.parent}"
+        raise CommandError(f"the table in {output}", reason)
     if sys.platform != "linux":
         print("tinyburn: the memory of a notebook has no limit on this platform; its time has", file=sys.stderr)
     with Processes(workers, IMPORTS) as processes:
@@ -79,11 +81,13 @@ def _gradable(chosen: Sequence[int]) -> dict[int, Lesson]:
 def students(folder: Path, course: dict[int, Lesson], output: Path | None = None) -> list[Student]:
     """Who has handed in, and what, by name. Raises CommandError if the folder cannot be read."""
     try:
-        entries = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path != output)
+        entries = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise CommandError(f"grade {folder}", error.strerror or str(error), hint="name the class's folder") from error
     found: dict[str, Student] = {}
     for entry in entries:
+        if output is not None and entry.resolve() == output.resolve():  # the table of the last time
+            continue
         files = _files_in(entry) if entry.is_dir() else [entry]
         pages = [(path, lesson) for path in files for lesson in [_lesson_of(path, course)] if lesson is not None]
         name = entry.name if entry.is_dir() else _owner(entry, pages[0][1] if pages else None, folder)
@@ -130,14 +134,14 @@ def row(student: Student, lesson: Lesson, processes: Processes, limits: Limits) 
         try:
             marks = mark(submission(lesson, first), processes, limits)
         except Exception as error:  # one file is nobody else's problem
-            remarks = [str(error), *remarks]
+            remarks = [f"{first.name}: {error}", *remarks]
     text = "; ".join([*marks.remarks, *_what_is_missing(marks), *remarks])
     return Row(_clean(student.name), f"{lesson.number:02}", marks.points, len(lesson.exercises), _clean(text))
 
 
 def _clean(text: str) -> str:
     """In one line, and without what a file cannot hold or a terminal would obey."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:_LONGEST]
 
 
 def _what_is_missing(marks: Marks) -> Iterator[str]:

@@ -15,6 +15,11 @@ _EXIT_CODES = (
     "130 stopped with Ctrl-C"
 )
 
+_JUDGED = (
+    "A notebook with answers is run, in a process of its own and a folder of its own, and the package judges the "
+    "answers: what a notebook shows counts for nothing."
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code. ``arguments`` are the words after ``tinyburn``."""
@@ -129,12 +134,6 @@ def _add_course(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     status.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: tinyburn-course")
     _add_limits(status)
     _add_grade(actions)
-
-
-_JUDGED = (
-    "A notebook with answers is run, in a process of its own and a folder of its own, and the package judges the "
-    "answers: what a notebook shows counts for nothing."
-)
 
 
 def _add_grade(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

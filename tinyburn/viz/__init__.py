@@ -21,11 +21,13 @@ from .memory_strip import memory
 from .peak_card import peak
 from .picture import Picture
 from .receipt import receipt
+from .stepper import Stepper, stepper
 from .update_ratios import update_ratio, update_ratios
 
 __all__ = [
     "LiveCurve",
     "Picture",
+    "Stepper",
     "backward_graph",
     "batch",
     "byte_ladder",
@@ -41,6 +43,7 @@ __all__ = [
     "memory",
     "peak",
     "receipt",
+    "stepper",
     "update_ratio",
     "update_ratios",
 ]

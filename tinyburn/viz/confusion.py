@@ -124,6 +124,8 @@ def _title(counts: Counts) -> str:
     if not counts.mistakes:
         return f"{right}: no mistakes"
     often, row, column = counts.mistakes[0]
+    if often == 1 and len(counts.mistakes) > 1:
+        return f"{right}; no mistake was made twice"
     name, answer = counts.names[row], counts.names[column]
     return f"{right}; the most frequent mistake is {answer} for {name}, {_times(often)}"
 

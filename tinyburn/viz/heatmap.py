@@ -17,7 +17,7 @@ from tinyburn.base.text import table
 from tinyburn.tensor import Tensor
 
 from .cards import Key, sheet
-from .cells import HEIGHT, STYLE, WIDTH, Matrix, colour_cell, digits, draw, largest
+from .cells import HEIGHT, STYLE, WIDTH, Matrix, digits, draw, draw_small, largest
 from .picture import Picture
 from .svg import rect, text, text_width
 from .values import values_of
@@ -114,7 +114,7 @@ def _drawing(title: str, matrices: Matrix, names: Sequence[str]) -> str:
     for at, (matrix, name) in enumerate(zip(matrices, names, strict=False)):
         x, y = (at % across) * step, (at // across) * (high + _LABEL + _GAP)
         drawn.append(text(x, y + 11, name, "soft"))
-        drawn += _small(matrix, x, y + _LABEL, scale)
+        drawn += draw_small(matrix, x, y + _LABEL, scale, _CELL)
     lines = math.ceil(len(matrices) / across)
     width = max(min(len(matrices), across), 1) * step
     return sheet(
@@ -130,15 +130,6 @@ def _numbered(title: str, matrix: Matrix, scale: float) -> str:
     drawn += draw(matrix, _GAP, _LABEL, scale, MOST_NUMBERS)
     size = (_GAP + columns * WIDTH, _LABEL + rows * HEIGHT)
     return sheet(title, size, drawn, _keys(matrix[None], scale), (), STYLE)
-
-
-def _small(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
-    """A cell for each number, without the number: a run of equal cells in a row is one rectangle."""
-    drawn = [rect(x, y, matrix.shape[1] * _CELL, matrix.shape[0] * _CELL, "line cell")]
-    for row, values in enumerate(matrix.tolist()):
-        for column, value in enumerate(values):
-            drawn += colour_cell(x + column * _CELL, y + row * _CELL, (_CELL, _CELL), value, scale)
-    return drawn
 
 
 def _keys(matrices: Matrix, scale: float) -> list[Key]:

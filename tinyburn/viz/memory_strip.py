@@ -245,7 +245,7 @@ def _plot(columns: list[Column], planned: Sequence[Column], axes: Axes) -> list[
     """Everything over the columns, from the back to the front."""
     return [
         *(_ticks(axes) if present_in([*columns, *planned]) else []),
-        *(_area(category, columns, axes) for category in present_in(columns)),
+        *(area_of(category, columns, axes) for category in present_in(columns)),
         *_plan_line(planned, axes),
         *_phases(columns, axes),
         *_peak(columns, axes),
@@ -272,7 +272,7 @@ def _ticks(axes: Axes) -> list[str]:
     return lines + [text(LEFT - 8, y + 4, label, "soft", "end") for y, label in marks]
 
 
-def _area(category: Category, columns: Sequence[Column], axes: Axes) -> str:
+def area_of(category: Category, columns: Sequence[Column], axes: Axes) -> str:
     """A shape for each run of columns in which the category has any bytes."""
     runs = groupby(range(len(columns)), key=lambda index: columns[index].totals[category] > 0)
     shapes = [_outline(category, list(run), columns, axes) for has_bytes, run in runs if has_bytes]

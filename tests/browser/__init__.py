@@ -1,4 +1,7 @@
-"""Chromium, for the tests that look at a page as a reader does."""
+"""The course in a real browser: JupyterLab as `tinyburn lab` starts it, and Chromium.
+
+One server and one browser serve all of these tests. Those that open every notebook have the mark `browser`.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = (
@@ -18,13 +21,14 @@ QUIET = (
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """The browser, while the block runs. Skips the test on a machine that has none."""
+def chromium() -> Iterator[Browser]:
+    """The browser, while the block runs; so does Playwright's event loop, and no other one can run beside it.
+
+    Skips the test on a machine that has none.
+    """
     if CHROMIUM is None:
         assert "TINYBURN_NEED_BROWSER" not in os.environ
         pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET.split())
         yield browser
