@@ -19,6 +19,8 @@ from sphinx.util.inspect import stringify_signature
 from tinyburn.backend.operations import OPERATIONS, Operation
 from tinyburn.base.foreign import LeftOut
 
+from .source import getter_of
+
 DOCSTRINGS = Config(napoleon_use_param=False, napoleon_custom_sections=[("Attributes", "params_style")])
 
 
@@ -49,7 +51,7 @@ def skip(app: Sphinx, what: str, name: str, found: Any, skipped: bool, options: 
 
 def says_the_base(name: str, found: Any) -> bool:
     """Whether a public base of the class that a method or a property stands in has it too."""
-    method = found.fget if isinstance(found, property) else found
+    method = getter_of(found)
     owner, _, last = getattr(method, "__qualname__", "").rpartition(".")
     known = vars(sys.modules[method.__module__]).get(owner) if last == name else None
     bases = known.__mro__[1:] if isinstance(known, type) else ()
@@ -127,7 +129,7 @@ def add_type(app: Sphinx, domain: str, kind: str, content: nodes.Element) -> Non
         return
     (shown,) = content.parent.findall(desc_signature)
     found = attrgetter(shown["fullname"])(sys.modules[shown["module"]])
-    shown += desc_annotation("", f": {found.fget.__annotations__['return']}")
+    shown += desc_annotation("", f": {getter_of(found).__annotations__['return']}")
 
 
 # Docstrings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
+from functools import cached_property
 from html import escape
 from operator import attrgetter
 from pathlib import Path
@@ -75,9 +76,16 @@ def address_of(domain: str, info: dict[str, str]) -> str | None:
     """Where the source of a name is, for ``linkcode``, as seen from a page of docs/api/; None for what has no lines."""
     try:
         found = attrgetter(info["fullname"])(importlib.import_module(info["module"]))
-        found = inspect.unwrap(found.fget if isinstance(found, property) else found)
+        found = inspect.unwrap(getter_of(found))
         file = Path(inspect.getsourcefile(found) or "").relative_to(PROJECT)
         _, line = inspect.getsourcelines(found)
     except (AttributeError, TypeError, ValueError, OSError):
         return None
     return f"../../{page_of(file)}.html#line-{line}"
+
+
+def getter_of(found: Any) -> Any:
+    """The function behind a property, and of anything else itself."""
+    if isinstance(found, property):
+        return found.fget
+    return found.func if isinstance(found, cached_property) else found

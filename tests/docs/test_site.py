@@ -25,6 +25,7 @@ from tests.browser import chromium
 from tests.course.lessons import LESSONS
 
 pytest.importorskip("sphinx", reason="building the site needs the extra docs")
+pytestmark = pytest.mark.variants
 
 LINK = re.compile(r'<(?P<tag>\w+)\b[^>]*?\s(?:href|src)="(?P<target>[^"]*)"', re.DOTALL)
 PLACE = re.compile(r'\s(?:id|name)="([^"]*)"')
