@@ -32,6 +32,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx
 extensions += ["extensions.api", "extensions.formulas", "extensions.names", "extensions.source"]
 
 nb_execution_mode = "off"
+nb_render_error_lexer = "none"  # an error of ours is a text: a lexer for Python would paint its "and" and "with"
 nb_ipywidgets_js: dict[str, object] = {}  # it would be loaded from the network; a widget shows its text
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
