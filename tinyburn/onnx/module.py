@@ -16,7 +16,7 @@ from .protos import dtype_of
 from .reading import Reader, check_dtypes, opsets_of, read_model
 from .source import is_large, written
 from .table import OLDEST
-from .values import HOST, AnyTensor, Flow, Value, moved
+from .values import HOST, AnyTensor, Flow, Value, dtype_on, moved
 
 Result: TypeAlias = AnyTensor | list[Any] | None
 Source: TypeAlias = str | os.PathLike[str] | bytes
@@ -81,7 +81,8 @@ class Port:
             return _flow(given)
         if not isinstance(given, Tensor):
             raise OnnxError(f"input {self}", f"it is of type {type(given).__name__}, and no tensor")
-        problems = [] if given.dtype == self.dtype else [f"its dtype is {given.dtype}"]
+        is_same = given.dtype in (self.dtype, dtype_on(self.dtype, given.device))
+        problems = [] if is_same else [f"its dtype is {given.dtype}"]
         is_scalar = self.shape == ()
         declared = (1,) if is_scalar else self.shape
         if declared is not None:
