@@ -49,7 +49,11 @@ def _scaled(x: Value, factor: float) -> Value:
     """A product of whole numbers is cut off to a whole number."""
     if factor == 1.0:
         return x
-    return Value(x.tensor * factor, x.is_scalar) if x.is_float else cast_to(_scaled(cast_to(x, "float32"), factor), x.dtype)
+    return (
+        Value(x.tensor * factor, x.is_scalar)
+        if x.is_float
+        else cast_to(_scaled(cast_to(x, "float32"), factor), x.dtype)
+    )
 
 
 @operator("Einsum", 12, 28)

@@ -97,7 +97,7 @@ def _parts(weight: Value, recurrence: Value, bias: Value | None, settings: Setti
     functions = settings.functions()
     each = len(functions) // count
     if bias is None:
-        biases = Tensor.zeros((1, 2 * rows), weight.tensor.device, weight.dtype).expand((count, 2 * rows))
+        biases = Tensor.zeros((1, 2 * rows), weight.tensor.device, weight.tensor.dtype).expand((count, 2 * rows))
     else:
         biases = bias.tensor
     return [
@@ -113,7 +113,12 @@ def _parts(weight: Value, recurrence: Value, bias: Value | None, settings: Setti
 
 
 def _run(
-    x: Value, lengths: Value | None, starts: Sequence[Value | None], parts: list[Part], steps: list[Step], settings: Settings
+    x: Value,
+    lengths: Value | None,
+    starts: Sequence[Value | None],
+    parts: list[Part],
+    steps: list[Step],
+    settings: Settings,
 ) -> tuple[Value, ...]:
     """The outputs of all steps, ``(length, directions, batch, hidden)``, and the last of each kind of state."""
     sequence = x.tensor.swap_dims(0, 1) if settings.layout else x.tensor
@@ -154,7 +159,9 @@ def _along(
         output = after[0]
         if lengths is not None:
             has_ended = lengths.tensor.lower_equal(at).reshape((batch, 1)).expand(output.shape)
-            after = tuple([new.mask_where(has_ended, old.expand(new.shape)) for new, old in zip(after, states, strict=True)])
+            after = tuple(
+                [new.mask_where(has_ended, old.expand(new.shape)) for new, old in zip(after, states, strict=True)]
+            )
             output = output.mask_fill(has_ended, 0.0)
         states = after
         outputs.append(output)
@@ -232,11 +239,8 @@ def _gru_step(part: Part, resets_product: bool) -> Step:
     def step(given: AnyTensor, states: Tensors) -> Tensors:
         (hidden,) = states
         update, reset = part.gates(f(given[:, :size] + hidden @ of_gates + gate_bias))
-        if resets_product:
-            product = reset * (hidden @ of_new + new_bias)
-        else:
-            product = (reset * hidden) @ of_new + new_bias
-        new = g(given[:, size:] + product)
+        product = (hidden if resets_product else reset * hidden) @ of_new + new_bias
+        new = g(given[:, size:] + (reset * product if resets_product else product))
         return (new + update * (hidden - new),)
 
     return step
