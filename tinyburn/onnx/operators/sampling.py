@@ -96,9 +96,9 @@ def grid_sample(
 
 
 def _padded_taps(place: AnyTensor, length: int, bounds: tuple[float, float], mode: str, padding: str) -> Taps:
-    """Brought into the image, if the padding is not zeros."""
+    """Brought into the image, if the padding is not zeros. What is beyond the border is the last element anyway."""
     place = place.round() if mode == "nearest" else place
-    if padding == "border":
+    if padding == "border" and mode != "cubic":
         place = place.clamp(0.0, length - 1.0)
     if padding != "reflection":
         return _taps(place, mode)
