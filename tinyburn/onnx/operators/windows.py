@@ -12,10 +12,13 @@ from tinyburn.base.errors import OnnxError
 from tinyburn.nn.geometry import Geometry
 from tinyburn.nn.padding import Explicit
 from tinyburn.nn.pool import avg_pool, max_pool, padded
+from tinyburn.onnx.graph import Run
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, reshaped
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
+
+from .creation import check_elements
 
 Ints: TypeAlias = tuple[int, ...]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -25,25 +28,29 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def geometry_of(
+    x: Value,
     sizes: Ints,
-    lengths: Ints,
+    run: Run,
     auto_pad: str = "NOTSET",
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
 ) -> Geometry:
-    """From an operator's attributes, for an input of some lengths."""
+    """From an operator's attributes. Raises OnnxError for padding that makes an input too large."""
     ones = (1,) * len(sizes)
     stride, dilation = strides or ones, dilations or ones
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        spans = zip(lengths, sizes, stride, dilation, strict=True)
+        spans = zip(x.shape[2:], sizes, stride, dilation, strict=True)
         missing = [max((-(-n // step) - 1) * step + (size - 1) * apart + 1 - n, 0) for n, size, step, apart in spans]
         pads = _halves(missing, more_at_end=auto_pad == "SAME_UPPER")
     elif auto_pad not in ("NOTSET", "VALID"):
         raise OnnxError("auto_pad", f"{auto_pad!r} is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
     if not pads or auto_pad == "VALID":
         pads = (0,) * len(sizes)
-    return Geometry(tuple(sizes), stride, dilation, Explicit(pads))
+    geometry = Geometry(tuple(sizes), stride, dilation, Explicit(pads))
+    lengths = geometry.options(x.shape[2:]).padded(x.shape[2:])
+    check_elements("the padding", (*x.shape[:2], *lengths), run)
+    return geometry
 
 
 def _halves(totals: list[int], more_at_end: bool) -> Ints:
@@ -67,10 +74,11 @@ def conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
+    run: Run,
 ) -> Value:
     """See `nn.Conv2d`. Padding may differ at the two ends of a dim."""
     _check_kernel(weight, kernel_shape)
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], auto_pad, pads, strides, dilations)
+    geometry = geometry_of(x, weight.shape[2:], run, auto_pad, pads, strides, dilations)
     return _biased(Value(convolved(x.tensor, weight.tensor, geometry, group)), bias)
 
 
@@ -105,23 +113,35 @@ def conv_transpose(
     dilations: Ints | None = None,
     output_padding: Ints | None = None,
     output_shape: Ints | None = None,
+    run: Run,
 ) -> Value:
     """See `nn.ConvTranspose2d`. What is asked for beyond the end of the windows is 0."""
     _check_kernel(weight, kernel_shape)
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], "NOTSET", None, strides, dilations)
-    whole = _whole_lengths(x, geometry)
+    geometry = geometry_of(x, weight.shape[2:], run, "NOTSET", pads, strides, dilations)
     more = output_padding or (0,) * geometry.dims
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and output_shape is None:
         output_shape = tuple([n * step for n, step in zip(x.shape[2:], geometry.stride, strict=True)])
+    part = _inside(x, geometry, more)
     if output_shape is not None:
-        wanted = output_shape[-geometry.dims :]
-        surplus = [max(n + end - length, 0) for n, end, length in zip(whole, more, wanted, strict=True)]
-        pads = _halves(surplus, more_at_end=auto_pad == "SAME_UPPER")
-    pads = pads if pads and (auto_pad != "VALID" or output_shape) else (0,) * (2 * geometry.dims)
-    starts, ends = pads[: geometry.dims], pads[geometry.dims :]
-    if output_shape is None:
-        wanted = tuple([n + end - a - b for n, end, a, b in zip(whole, more, starts, ends, strict=True)])
-    return _biased(Value(_transposed(x.tensor, weight.tensor, geometry, group, starts, wanted)), bias)
+        part = _centre(x, geometry, more, output_shape, auto_pad)
+    for lengths in (part[1], _whole_lengths(x, geometry)):
+        check_elements("ConvTranspose", (x.shape[0], weight.shape[1] * group, *lengths), run)
+    return _biased(Value(_transposed(x.tensor, weight.tensor, geometry, group, *part)), bias)
+
+
+def _inside(x: Value, geometry: Geometry, more: Ints) -> tuple[Ints, Ints]:
+    """What the padding leaves, with some more at the end: where it starts, and its lengths."""
+    pads = geometry.options(x.shape[2:]).padding
+    lengths = [n + end - sum(pair) for n, end, pair in zip(_whole_lengths(x, geometry), more, pads, strict=True)]
+    return tuple([start for start, _ in pads]), tuple(lengths)
+
+
+def _centre(x: Value, geometry: Geometry, more: Ints, shape: Ints, auto_pad: str) -> tuple[Ints, Ints]:
+    """Some lengths from the middle: where they start. Of an odd rest more is cut off at the start or the end."""
+    lengths = shape[-geometry.dims :]
+    dims = zip(_whole_lengths(x, geometry), more, lengths, strict=True)
+    surplus = [max(n + end - length, 0) for n, end, length in dims]
+    return _halves(surplus, more_at_end=auto_pad == "SAME_UPPER")[: geometry.dims], lengths
 
 
 def _whole_lengths(x: Value, geometry: Geometry) -> Ints:
@@ -149,13 +169,19 @@ def _transposed(
 
 @operator("CausalConvWithState", 27)
 def causal_conv_with_state(
-    x: Value, weight: Value, bias: Value | None = None, past: Value | None = None, *, activation: str = "none"
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    past: Value | None = None,
+    *,
+    activation: str = "none",
+    run: Run,
 ) -> tuple[Value, Value]:
     """Each channel by a kernel of its own, which sees what came before; and the end of it, for the next call."""
     kept = weight.shape[2] - 1
-    before = Tensor.zeros((*x.shape[:2], kept), x.tensor.device, x.dtype) if past is None else past.tensor
+    before = Tensor.zeros((*x.shape[:2], kept), x.tensor.device, x.tensor.dtype) if past is None else past.tensor
     whole = Tensor.cat([before, x.tensor], 2)
-    geometry = geometry_of(weight.shape[2:], whole.shape[2:])
+    geometry = geometry_of(Value(whole), weight.shape[2:], run)
     result = _biased(Value(convolved(whole, weight.tensor, geometry, x.shape[1])), bias)
     if activation not in ("none", "silu", "swish"):
         raise OnnxError("activation", f"{activation!r} is none of none, silu and swish")
@@ -174,13 +200,14 @@ def _pool_geometry(
     strides: Ints | None,
     dilations: Ints | None,
     ceil_mode: int,
+    run: Run,
 ) -> tuple[Geometry, Pairs]:
     """The windows, and what stands beyond the padding, so that the last windows are whole.
 
     With ``ceil_mode`` a last window counts that begins in the input or the padding before it.
     """
     lengths = x.shape[2:]
-    geometry = geometry_of(kernel_shape, lengths, auto_pad, pads, strides, dilations)
+    geometry = geometry_of(x, kernel_shape, run, auto_pad, pads, strides, dilations)
     if not ceil_mode or auto_pad != "NOTSET":
         return geometry, ((0, 0),) * geometry.dims
     beyond = []
@@ -230,9 +257,10 @@ def maximum_pool(
     ceil_mode: int = 0,
     storage_order: int = 0,
     count: int,
+    run: Run,
 ) -> Value | tuple[Value, Value]:
     """The largest of each window, and if that is asked for, where it stands: its place among all elements."""
-    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode, run)
     geometry = _widened(geometry, x.shape[2:], beyond, has_pads=True)
     floats = x.tensor if x.is_float else x.tensor.cast("float32")  # exact for the whole numbers of 8 bits
     if count == 1:
@@ -275,9 +303,10 @@ def average_pool(
     dilations: Ints | None = None,
     ceil_mode: int = 0,
     count_include_pad: int = 0,
+    run: Run,
 ) -> Value:
     """The mean of each window. The padding counts only if that is asked for, and what stands beyond it never."""
-    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode, run)
     tensor = x.tensor
     if count_include_pad:
         tensor = padded(tensor, geometry.options(x.shape[2:]).padding, 0.0)
@@ -296,9 +325,10 @@ def lp_pool(
     strides: Ints | None = None,
     dilations: Ints | None = None,
     ceil_mode: int = 0,
+    run: Run,
 ) -> Value:
     """The length of each window as a vector: the root of the sum of powers."""
-    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode, run)
     geometry = _widened(geometry, x.shape[2:], beyond, has_pads=True)
     powers = x.tensor.abs().powf_scalar(p)
     means = _pooled(lambda one, windows: avg_pool("LpPool", one, windows, True), powers, geometry)
@@ -338,13 +368,15 @@ def max_unpool(
     kernel_shape: Ints,
     pads: Ints | None = None,
     strides: Ints | None = None,
+    run: Run,
 ) -> Value:
-    """Each element at the place where `MaxPool` found it, and 0 elsewhere. One that was found twice stands there once."""
-    geometry = geometry_of(kernel_shape, x.shape[2:], "NOTSET", pads, strides)
+    """Each element at the place where `MaxPool` found it, and 0 elsewhere. One found twice stands there once."""
+    geometry = geometry_of(x, kernel_shape, run, "NOTSET", pads, strides)
     pairs = geometry.options(x.shape[2:]).padding
     lengths = [n - sum(pair) for n, pair in zip(_whole_lengths(x, geometry), pairs, strict=True)]
     shape = (*x.shape[:2], *lengths)
-    zeros = Tensor.zeros((prod(shape),), x.tensor.device, x.dtype)
+    check_elements("MaxUnpool", shape, run)
+    zeros = Tensor.zeros((prod(shape),), x.tensor.device, x.tensor.dtype)
     where, values = places.tensor.flatten(), x.tensor.flatten()
     sums = zeros.select_assign(0, where, values)
     times = zeros.select_assign(0, where, values.ones_like())
@@ -352,4 +384,5 @@ def max_unpool(
     if output_shape is None:
         return result
     wanted = output_shape.ints("the output_shape of MaxUnpool")
+    check_elements("MaxUnpool", wanted, run)
     return Value(result.tensor.pad([(0, length - n) for n, length in zip(shape, wanted, strict=True)]))
