@@ -12,33 +12,14 @@ import pytest
 from tinyburn import NdArray, OnnxError, Tensor, TinyburnError
 from tinyburn import onnx as ours
 
-onnx = pytest.importorskip("onnx", reason="these tests need the extra onnx")
-helper = onnx.helper
-FLOAT, INT64, BOOL, STRING = (getattr(onnx.TensorProto, name) for name in ("FLOAT", "INT64", "BOOL", "STRING"))
+from .files import BOOL, INT64, constant, graph, helper, node, onnx, port
+
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 LIMITS = ours.Limits(elements=1 << 20, iterations=1000)
 BILLION = [1000, 1000, 1000]
 
 
 # Files
-
-
-def port(name: str, shape: Any = None, dtype: int = FLOAT) -> Any:
-    return helper.make_tensor_value_info(name, dtype, shape)
-
-
-def node(operator: str, inputs: str = "x", outputs: str = "y", domain: str = "", **attributes: Any) -> Any:
-    """Names are parted by spaces; - is an input that is left out."""
-    names = ["" if name == "-" else name for name in inputs.split()]
-    return helper.make_node(operator, names, outputs.split(), domain=domain, **attributes)
-
-
-def constant(name: str, numbers: Any, dtype: Any = np.int64) -> Any:
-    return onnx.numpy_helper.from_array(np.asarray(numbers, dtype), name)
-
-
-def graph(nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> Any:
-    return helper.make_graph(nodes, "inner", inputs, outputs)
 
 
 def model(*nodes: Any, tensors: Any = (), opset: int = 18, functions: Any = ()) -> Any:

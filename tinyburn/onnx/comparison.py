@@ -12,13 +12,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tinyburn.autodiff import Autodiff
 from tinyburn.backend import Device, NdArray
 from tinyburn.base.errors import OnnxError
 from tinyburn.base.text import table
 from tinyburn.tensor import Tensor
+from tinyburn.viz import Picture, graph
+from tinyburn.viz.fold import LIMIT
 
-from .engines import Engine, OnReference, OnRuntime, OnTinyburn
-from .module import Source
+from .engines import Engine, OnReference, OnRuntime, OnTinyburn, tensor_of
+from .module import Source, load
 from .reading import path_of, read_model
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
@@ -55,12 +58,16 @@ class Comparison:
     """The values of a model in two engines, in the order of its nodes.
 
     Attributes:
+        names: of the two engines.
         differences: one for each value that both gave.
         first: the first that is more than rounding; None if there is none.
     """
 
-    def __init__(self, names: tuple[str, str], differences: Sequence[Difference]) -> None:
+    def __init__(
+        self, names: tuple[str, str], differences: Sequence[Difference], model: bytes, inputs: Sequence[Numbers]
+    ) -> None:
         self.names = names
+        self._model, self._inputs = model, inputs
         self.differences = tuple(differences)
         self.first = next((each for each in differences if each.parts), None)
 
@@ -68,6 +75,24 @@ class Comparison:
     def agrees(self) -> bool:
         """Whether no value differs by more than rounding."""
         return self.first is None
+
+    def picture(self, boxes: int = LIMIT) -> Picture:
+        """The graph of what went into the first value that differs, whose box has the strong frame; if none differs,
+        into the last value.
+
+        Args:
+            boxes: as of `viz.graph`.
+
+        Raises what `viz.graph` raises, for a value that nothing trained goes into.
+        """
+        wanted = self.first or self.differences[-1]
+        device = Autodiff[NdArray].device()
+        module = load(self._model, device)
+        found: dict[str, Any] = {}
+        given = [_leaf(tensor_of(each, device)) for each in self._inputs]
+        module.watched(given, lambda step, name, flow: found.setdefault(name, flow))
+        names = dict(zip([port.name for port in module.inputs], given, strict=True))
+        return graph(found[wanted.value].tensor, boxes=boxes, **{**names, "model": module})
 
     def __repr__(self) -> str:
         one, other = self.names
@@ -119,7 +144,13 @@ def compare(
     engines = [_engine(NdArray.device() if each is None else each) for each in (one, other)]
     numbers = [each.to_numpy() if isinstance(each, Tensor) else np.asarray(each) for each in inputs]
     first, second = (engine.run(proto, numbers) for engine in engines)
-    return Comparison((engines[0].name, engines[1].name), _differences(proto, first, second, tolerance))
+    names = engines[0].name, engines[1].name
+    return Comparison(names, _differences(proto, first, second, tolerance), proto.SerializeToString(), numbers)
+
+
+def _leaf(tensor: Any) -> Any:
+    """A float tensor becomes a leaf of the graph, so that it is drawn even if the model has no parameters."""
+    return tensor.require_grad() if str(tensor.dtype).startswith("float") else tensor
 
 
 def _engine(asked: Device[Any] | str) -> Engine:

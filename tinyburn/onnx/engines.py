@@ -16,8 +16,9 @@ from tinyburn.backend import Device
 from tinyburn.base.errors import BackendUnavailable, OnnxError
 from tinyburn.tensor import Tensor
 
-from .module import Result, load
+from .module import load
 from .protos import onnx
+from .values import Flow, Value, dtype_on
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
 
@@ -47,12 +48,11 @@ class OnTinyburn:
         module = load(proto.SerializeToString(), self.device)
         found: dict[str, Numbers] = {}
 
-        def watch(step: object, name: str, flow: Any) -> None:
-            if hasattr(flow, "numbers"):
+        def watch(step: object, name: str, flow: Flow) -> None:
+            if isinstance(flow, Value):
                 found[name] = flow.numbers(name)
 
-        given = [Tensor.from_data(each.reshape(each.shape or (1,)), self.device, _dtype(each)) for each in inputs]
-        module.watched(given, watch)
+        module.watched([tensor_of(each, self.device) for each in inputs], watch)
         return found
 
 
@@ -113,12 +113,7 @@ def _tensors(found: Mapping[str, Any]) -> dict[str, Numbers]:
     return {name: np.asarray(value) for name, value in found.items() if isinstance(value, (np.ndarray, np.generic))}
 
 
-def _dtype(numbers: Numbers) -> Any:
-    return str(numbers.dtype)
-
-
-def numbers_of_result(result: Result) -> Any:
-    """A module's result in NumPy."""
-    if isinstance(result, Tensor):
-        return result.to_numpy()
-    return [numbers_of_result(each) for each in result] if isinstance(result, (list, tuple)) else None
+def tensor_of(numbers: Numbers, device: Device[Any]) -> Tensor[Any, Any, Any]:
+    """The tensor for a NumPy array, of shape (1,) for one of rank 0."""
+    dtype: Any = dtype_on(str(numbers.dtype), device)
+    return Tensor.from_data(numbers.reshape(numbers.shape or (1,)), device, dtype)

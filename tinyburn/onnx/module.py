@@ -198,7 +198,7 @@ def _moved_to(graph: Graph, device: Device[Any]) -> dict[str, Param[Any, Any] | 
     for name in [name for name in graph.constants if name in trained or name in fixed]:
         value = graph.constants.pop(name)
         tensor = value.on(device).tensor if device is not HOST else value.tensor
-        parts[name] = Param(tensor) if name in trained else tensor
+        parts[name] = Param.from_tensor(tensor) if name in trained else tensor
         scalars |= {name} if value.is_scalar else set()
     graph.parts, graph.scalars = tuple(parts), frozenset(scalars)
     return parts
