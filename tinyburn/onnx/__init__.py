@@ -5,7 +5,10 @@
 """
 
 from . import operators as operators
+from .comparison import Comparison, compare
+from .eager import Operators
 from .graph import Limits
-from .module import OnnxModule, load
+from .inspection import inspect
+from .module import OnnxModule, load, result
 
-__all__ = ["Limits", "OnnxModule", "load"]
+__all__ = ["Comparison", "Limits", "OnnxModule", "Operators", "compare", "inspect", "load", "result"]
