@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tinyburn.activation import silu
 from tinyburn.backend.convolution import ConvOptions
 from tinyburn.base.errors import OnnxError
-from tinyburn.nn.geometry import Geometry
+from tinyburn.nn.geometry import Geometry, geometry_problems
 from tinyburn.nn.padding import Explicit
 from tinyburn.nn.pool import avg_pool, max_pool, padded
 from tinyburn.onnx.graph import Run
@@ -36,21 +36,27 @@ def geometry_of(
     strides: Ints | None = None,
     dilations: Ints | None = None,
 ) -> Geometry:
-    """From an operator's attributes. Raises OnnxError for padding that makes an input too large."""
+    """From an operator's attributes. Raises OnnxError for numbers that no windows have, and for too large an input."""
     ones = (1,) * len(sizes)
     stride, dilation = strides or ones, dilations or ones
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        spans = zip(x.shape[2:], sizes, stride, dilation, strict=True)
-        missing = [max((-(-n // step) - 1) * step + (size - 1) * apart + 1 - n, 0) for n, size, step, apart in spans]
-        pads = _halves(missing, more_at_end=auto_pad == "SAME_UPPER")
-    elif auto_pad not in ("NOTSET", "VALID"):
-        raise OnnxError("auto_pad", f"{auto_pad!r} is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    problems = geometry_problems(x.rank - 2, sizes, stride, dilation, Explicit(pads or (0,) * (x.rank - 2)))
+    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
+        problems.append(f"auto_pad is {auto_pad!r}, and none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    if problems:
+        raise OnnxError("windows", problems, given={"input": x.shape})
+    if auto_pad.startswith("SAME"):
+        pads = _halves(_missing(x, sizes, stride, dilation), more_at_end=auto_pad == "SAME_UPPER")
     if not pads or auto_pad == "VALID":
         pads = (0,) * len(sizes)
     geometry = Geometry(tuple(sizes), stride, dilation, Explicit(pads))
-    lengths = geometry.options(x.shape[2:]).padded(x.shape[2:])
-    check_elements("the padding", (*x.shape[:2], *lengths), run)
+    check_elements("the padding", (*x.shape[:2], *geometry.options(x.shape[2:]).padded(x.shape[2:])), run)
     return geometry
+
+
+def _missing(x: Value, sizes: Ints, stride: Ints, dilation: Ints) -> list[int]:
+    """How much padding makes the number of windows that of the elements over the stride, rounded up."""
+    spans = zip(x.shape[2:], sizes, stride, dilation, strict=True)
+    return [max((-(-n // step) - 1) * step + (size - 1) * apart + 1 - n, 0) for n, size, step, apart in spans]
 
 
 def _halves(totals: list[int], more_at_end: bool) -> Ints:
@@ -229,6 +235,7 @@ def _widened(geometry: Geometry, lengths: Ints, beyond: Pairs, has_pads: bool) -
 
 def _pooled(pool: Callable[[AnyTensor, Geometry], AnyTensor], x: AnyTensor, geometry: Geometry) -> AnyTensor:
     """Of more than two dims, one after another: what holds for a box holds along each of its sides."""
+    geometry.check("pool", x, None)
     if geometry.dims <= 2:
         return pool(x, geometry)
     pads = geometry.options(x.shape[2:]).padding
@@ -282,6 +289,7 @@ def _places(x: Value, storage_order: int) -> AnyTensor:
 
 def _with_places(x: AnyTensor, places: AnyTensor, geometry: Geometry) -> tuple[AnyTensor, AnyTensor]:
     """Of equal elements the first: along the last dim first, so that rows decide before columns."""
+    geometry.check("pool", x, None)
     pads = geometry.options(x.shape[2:]).padding
     x, places = padded(x, pads, -float("inf")), padded(places, pads, 0)
     for dim in range(geometry.dims - 1, -1, -1):
