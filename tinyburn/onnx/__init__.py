@@ -1,11 +1,13 @@
 """ONNX both ways: models of other stacks are read, drawn, run and trained here, and ours are written for them.
 
-`load` gives a Module that interprets a file, node by node, by a table of operators. The packages that it needs,
+`load` gives a Module that interprets a file, node by node, by a table of operators. `save` writes what a module's
+forward pass asks of the backend, by a table of operations. The packages that both need,
 ``pip install "tinyburn[onnx]"``, are loaded when they are first used.
 """
 
 from . import operators as operators
 from .graph import Limits
 from .module import OnnxModule, load
+from .saving import save
 
-__all__ = ["Limits", "OnnxModule", "load"]
+__all__ = ["Limits", "OnnxModule", "load", "save"]
