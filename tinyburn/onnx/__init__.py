@@ -6,8 +6,11 @@ forward pass asks of the backend, by a table of operations. The packages that bo
 """
 
 from . import operators as operators
+from .comparison import Comparison, compare
+from .eager import Operators
 from .graph import Limits
-from .module import OnnxModule, load
+from .inspection import inspect
+from .module import OnnxModule, load, result
 from .saving import save
 
-__all__ = ["Limits", "OnnxModule", "load", "save"]
+__all__ = ["Comparison", "Limits", "OnnxModule", "Operators", "compare", "inspect", "load", "result", "save"]

@@ -12,8 +12,10 @@ from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
 from .graph import Graph, Limits, Run
-from .protos import dtype_of, read_external, read_proto
-from .reading import Reader, check_dtypes, opsets_of
+from .protos import dtype_of
+from .reading import Reader, check_dtypes, opsets_of, read_model
+from .source import is_large, written
+from .table import OLDEST
 from .values import HOST, AnyTensor, Flow, Value, moved
 
 Result: TypeAlias = AnyTensor | list[Any] | None
@@ -37,9 +39,8 @@ def load(source: Source, device: Device[Any], *, limits: Limits | None = None) -
         OnnxError: the file is damaged, or has what tinyburn has not; all of it is named at once.
         BackendUnavailable: the package onnx is not installed.
     """
-    proto, folder = read_proto(source)
+    proto = read_model(source)
     opsets = opsets_of(proto)
-    read_external(proto, folder)
     reader = Reader(proto)
     graph = reader.graph(proto.graph, opsets)
     inputs = [one for one in proto.graph.input if one.name in graph.inputs]
@@ -47,7 +48,7 @@ def load(source: Source, device: Device[Any], *, limits: Limits | None = None) -
     if problems:
         hint = "simplify the model at export, or run it in ONNX Runtime; `tinyburn onnx inspect` shows all of it"
         raise OnnxError("the model cannot run", problems, hint=hint)
-    return OnnxModule(graph, [Port(one) for one in inputs], device, limits or Limits())
+    return OnnxModule(graph, [Port(one) for one in inputs], device, opsets.get("", OLDEST), limits)
 
 
 class Port:
@@ -106,11 +107,14 @@ class Port:
 class OnnxModule(Module):
     """What `load` gives: a graph of nodes, and the parameters that they use. A node's name is its module path."""
 
-    def __init__(self, graph: Graph, ports: Sequence[Port], device: Device[Any], limits: Limits) -> None:
+    def __init__(
+        self, graph: Graph, ports: Sequence[Port], device: Device[Any], opset: int, limits: Limits | None = None
+    ) -> None:
+        self.opset = opset
         self._graph = graph
         self._ports = list(ports)
         self._device = device
-        self._limits = limits
+        self._limits = limits or Limits()
         for name, value in _moved_to(graph, device).items():
             if hasattr(Module, name) or name in vars(self):
                 raise OnnxError(
@@ -141,8 +145,23 @@ class OnnxModule(Module):
         values = {port.name: port.value(one, lengths) for port, one in zip(self._ports, inputs, strict=True)}
         device = self._computes_on(inputs)
         run = Run(device, self._limits, watch)
-        results = [_result(moved(flow, device)) for flow in self._graph.run({**self._own_values(), **values}, run)]
-        return results[0] if len(results) == 1 else tuple(results)
+        found = [result(moved(flow, device)) for flow in self._graph.run({**self._own_values(), **values}, run)]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @property
+    def parts(self) -> dict[str, Param[Any, Any] | AnyTensor]:
+        """Its parameters and tensors, by their names in the file, and its large constants."""
+        large = {
+            name: value.on(self._device).tensor for name, value in self._graph.constants.items() if is_large(value)
+        }
+        return {**{name: vars(self)[name] for name in self._graph.parts}, **large}
+
+    def source(self) -> str:
+        """The model as a program in Python, which defines ``class Model(Module)``; ``Model(module.parts)`` is this one.
+
+        Raises OnnxError if it calls functions of its file.
+        """
+        return written(self._graph, [port.name for port in self._ports if port.shape == ()], self.opset)
 
     def _own_values(self) -> dict[str, Value]:
         """Its parameters and tensors, by the names that the nodes have for them."""
@@ -167,7 +186,7 @@ class OnnxModule(Module):
 
 def _moved_to(graph: Graph, device: Device[Any]) -> dict[str, Param[Any, Any] | AnyTensor]:
     """Takes the floats of a graph out of its constants: parameters, and tensors that are not trained."""
-    trained, fixed = _floats(graph)
+    trained, fixed = floats_of(graph)
     parts: dict[str, Param[Any, Any] | AnyTensor] = {}
     scalars = set()
     for name in [name for name in graph.constants if name in trained or name in fixed]:
@@ -179,7 +198,7 @@ def _moved_to(graph: Graph, device: Device[Any]) -> dict[str, Param[Any, Any] | 
     return parts
 
 
-def _floats(graph: Graph) -> tuple[set[str], set[str]]:
+def floats_of(graph: Graph) -> tuple[set[str], set[str]]:
     """The names of float initializers that training changes, and of those that operators only read.
 
     What is read as numbers stays with the constants.
@@ -199,7 +218,8 @@ def _flow(given: Any) -> Flow:
     return [_flow(each) for each in given] if isinstance(given, (list, tuple)) else None
 
 
-def _result(flow: Flow) -> Result:
+def result(flow: Flow) -> Result:
+    """What a program gets of a value: a tensor, a list of tensors, or None."""
     if isinstance(flow, Value):
         return flow.tensor
-    return [_result(each) for each in flow] if isinstance(flow, list) else None
+    return [result(each) for each in flow] if isinstance(flow, list) else None

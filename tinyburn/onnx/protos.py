@@ -187,7 +187,7 @@ def attribute_value(attribute: Any) -> Any:
     if attribute.type == kinds.STRINGS:
         return tuple(one.decode("utf-8", "replace") for one in attribute.strings)
     if attribute.type == kinds.TYPE_PROTO:
-        return attribute.tp
+        return " ".join(str(attribute.tp).split())
     name = (
         kinds.AttributeType.Name(attribute.type) if attribute.type in kinds.AttributeType.values() else attribute.type
     )

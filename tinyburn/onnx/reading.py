@@ -14,8 +14,9 @@ import numpy as np
 from tinyburn.base.errors import OnnxError
 
 from .graph import Graph, Run, Step
-from .protos import TensorProto, attribute_value, dtype_of, numbers_of, onnx
-from .table import ALL, DOMAINS, Row, check_opset, row_of
+from .older import converted
+from .protos import TensorProto, attribute_value, dtype_of, numbers_of, onnx, read_external, read_proto
+from .table import ALL, Row, check_opset, domain_of, row_of
 from .values import Value, host
 
 Proto: TypeAlias = Any
@@ -23,6 +24,13 @@ Refs: TypeAlias = Mapping[str, Any]
 
 DEEPEST = 32
 """Graphs and functions in each other."""
+
+
+def read_model(source: Any) -> Any:
+    """The message of a model, with the numbers of all its tensors. Raises OnnxError if it cannot be read."""
+    proto, folder = read_proto(source)
+    read_external(proto, folder)
+    return converted(proto)
 
 
 class Reader:
@@ -95,16 +103,16 @@ class Reader:
         if row is None:
             return None
         before = len(self.problems)
-        attributes = {} if row.numbers is ALL_OF_A_CALL else self._attributes(node, path, opsets, known, refs)
+        attributes = {} if row.is_call else self._attributes(node, path, opsets, known, refs)
         inputs = list(node.input)
         while inputs and not inputs[-1]:
             inputs.pop()
-        if row.numbers is not ALL_OF_A_CALL:
+        if not row.is_call:
             self.problems += [f"{path}: {problem}" for problem in row.problems(len(inputs), attributes)]
         return Step(path, row, inputs, node.output, attributes) if len(self.problems) == before else None
 
     def _row(self, node: Proto, path: str, opsets: Mapping[str, int], refs: Refs) -> Row | None:
-        domain = DOMAINS.get(node.domain, node.domain)
+        domain = domain_of(node.domain)
         function = self._functions.get((node.domain, node.op_type))
         if function is not None:
             return self._call(function, node, path, refs)
@@ -131,8 +139,8 @@ class Reader:
             padded = [*values, *[None] * (len(graph.inputs) - len(values))]
             return tuple(graph.run(dict(zip(graph.inputs, padded, strict=False)), run, {}))
 
-        row = Row(function.name, 1, call, (), ())
-        row.numbers = ALL_OF_A_CALL
+        row = Row(function.name, 1, call, ALL, ())
+        row.is_call = True
         return row
 
     # Attributes and constants
@@ -173,13 +181,9 @@ class Reader:
         return True
 
 
-ALL_OF_A_CALL = frozenset(ALL)
-"""For the row of a call, whose inputs stay where they are, and whose attributes are in its nodes."""
-
-
 def opsets_of(proto: Proto) -> dict[str, int]:
     """The version of each domain that a model or a function names. Raises OnnxError for one that cannot be read."""
-    opsets = {DOMAINS.get(one.domain, one.domain): one.version for one in proto.opset_import}
+    opsets = {domain_of(one.domain): one.version for one in proto.opset_import}
     for domain, version in opsets.items():
         check_opset(domain, version)
     return opsets

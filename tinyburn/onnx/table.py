@@ -19,8 +19,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 OLDEST, NEWEST = 7, 28
 """The versions of the standard's operator set that can be read."""
-DOMAINS = {"ai.onnx": ""}
-"""Other names of a domain."""
+
+
+def domain_of(name: str) -> str:
+    """A domain by its one name here: that of the standard is empty, and may be written out."""
+    return "" if name == "ai.onnx" else name
 
 
 class Row:
@@ -34,6 +37,7 @@ class Row:
             positions for an operator that computes nothing itself, such as a loop.
         fixed: the positions of inputs that training does not change.
         context: what it takes of the run beside attributes: ``device``, ``count`` (of its outputs) or ``run``.
+        is_call: whether it is a function of the file, whose attributes are in its nodes.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Row:
         self.attributes = {each.name: each.default is Parameter.empty for each in keywords if each.name not in CONTEXT}
         positional = [each for each in parameters if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
         self.least = sum(each.default is Parameter.empty for each in positional)
+        self.is_call = False
         self.takes_any = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters)
         self.most = len(positional)
 

@@ -77,7 +77,8 @@ class Value:
         if not self.is_host or device is HOST:
             return self
         if self._moved is None or self._moved.tensor.device != device:
-            self._moved = Value(Tensor.from_data(self.tensor.into_data(), device), self.is_scalar)
+            dtype: Any = dtype_on(self.dtype, device)
+            self._moved = Value(Tensor.from_data(self.tensor.into_data(), device, dtype), self.is_scalar)
         return self._moved
 
     def numbers(self, what: str) -> Numbers:
@@ -94,6 +95,11 @@ class Value:
     def ints(self, what: str) -> list[int]:
         """`numbers` in a list of plain ints."""
         return [int(number) for number in self.numbers(what).reshape(-1)]
+
+
+def dtype_on(dtype: str, device: Device[Any]) -> str:
+    """A dtype as a device has it: int64, which ONNX has for all indices, may be int32 there."""
+    return device.backend.widest_int if dtype == "int64" else dtype
 
 
 def host(numbers: Any) -> Value:

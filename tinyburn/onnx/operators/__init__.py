@@ -2,6 +2,7 @@
 
 from . import (
     activations,
+    attention,
     control,
     creation,
     elementwise,
@@ -20,6 +21,7 @@ from . import (
 
 __all__ = [
     "activations",
+    "attention",
     "control",
     "creation",
     "elementwise",

@@ -1,4 +1,4 @@
-"""Operators that make tensors from numbers: constants, ranges, shapes and casts."""
+"""Operators that make tensors from numbers: constants, ranges, shapes and casts; and random ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from tinyburn import activation
+from tinyburn.base.distribution import AnyDistribution, Distribution
 from tinyburn.base.errors import OnnxError
 from tinyburn.onnx.graph import Run
 from tinyburn.onnx.protos import dtype_of
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import AnyTensor, Value, host, lifted
+from tinyburn.onnx.values import AnyTensor, Value, dtype_on, host, lifted
+from tinyburn.tensor import Tensor
 
 
 @operator("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
@@ -94,6 +97,7 @@ def cast_to(x: Value, dtype: str) -> Value:
 
 
 def _cast(x: AnyTensor, dtype: str) -> AnyTensor:
+    dtype = dtype_on(dtype, x.device)
     if x.dtype == dtype:
         return x
     if dtype == "bool":
@@ -114,3 +118,66 @@ def eye_like(x: Value, *, dtype: int | None = None, k: int = 0) -> Value:
 def identity(x: Any) -> Any:
     """Itself."""
     return x
+
+
+# Random numbers: the device's own generator draws them, so `Device.seed` holds, and the seed of a node does not
+
+
+def _drawn(shape: Any, of: AnyDistribution, dtype: str, run: Run) -> Value:
+    check_elements("a random tensor", shape, run)
+    target: Any = dtype
+    return Value(Tensor.random(tuple(shape) or (1,), of, run.device, target), not shape)
+
+
+@operator("RandomNormal", 1, 22)
+def random_normal(
+    *, shape: Any, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float = 0.0, run: Run
+) -> Value:
+    """From a normal distribution, with ``scale`` as its standard deviation."""
+    return _drawn(shape, Distribution.Normal(mean, scale), dtype_of(dtype), run)
+
+
+@operator("RandomUniform", 1, 22)
+def random_uniform(
+    *, shape: Any, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float = 0.0, run: Run
+) -> Value:
+    """Each number from low to high alike."""
+    return _drawn(shape, Distribution.Uniform(low, high), dtype_of(dtype), run)
+
+
+@operator("RandomNormalLike", 1, 22, numbers=[0])
+def random_normal_like(
+    x: Value, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float = 0.0, run: Run
+) -> Value:
+    """`random_normal` in the shape of another tensor."""
+    return _drawn(x.shape, Distribution.Normal(mean, scale), dtype_of(dtype) if dtype else x.dtype, run)
+
+
+@operator("RandomUniformLike", 1, 22, numbers=[0])
+def random_uniform_like(
+    x: Value, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float = 0.0, run: Run
+) -> Value:
+    """`random_uniform` in the shape of another tensor."""
+    return _drawn(x.shape, Distribution.Uniform(low, high), dtype_of(dtype) if dtype else x.dtype, run)
+
+
+@operator("Bernoulli", 15, 22)
+def bernoulli(x: Value, *, dtype: int | None = None, seed: float = 0.0, run: Run) -> Value:
+    """1 with the probability that stands in x, else 0."""
+    chances = x.on(run.device)
+    draws = _drawn(x.shape, Distribution.Default, x.dtype, run)
+    return cast_to(lifted(Tensor.lower, draws, chances), dtype_of(dtype) if dtype else x.dtype)
+
+
+@operator("Multinomial", 7, 22)
+def multinomial(x: Value, *, dtype: int = 6, sample_size: int = 1, seed: float = 0.0, run: Run) -> Value:
+    """Classes by their probabilities, whose logarithms stand in each row of x: so many for each row.
+
+    A draw from 0 to 1 falls into the share of a class; how many shares end before it says in which.
+    """
+    rows, classes = x.shape
+    check_elements("Multinomial", [rows, sample_size, classes], run)
+    draws = _drawn((rows, sample_size, 1), Distribution.Default, x.dtype, run)
+    shares = activation.softmax(x.on(run.device).tensor, 1).narrow(1, 0, classes - 1).cumsum(1)
+    ends = draws.tensor.greater_equal(shares.reshape((rows, 1, classes - 1)))
+    return cast_to(Value(ends.int().sum_dim(2).reshape((rows, sample_size))), dtype_of(dtype))

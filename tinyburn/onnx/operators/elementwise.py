@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import AnyTensor, Value, lifted
+from tinyburn.onnx.values import AnyTensor, Numbers, Value, lifted
 from tinyburn.tensor import Tensor
 
 Function: TypeAlias = Callable[..., AnyTensor]
+_ANY: Any = Tensor  # some of its methods are those of one kind, and a checker asks for it
 Rows: TypeAlias = tuple[tuple[str, tuple[int, ...], Function], ...]
 
 
@@ -63,7 +66,7 @@ _UNARY: Rows = (
     ("Asinh", (9, 22), Tensor.asinh),
     ("Acosh", (9, 22), Tensor.acosh),
     ("Atanh", (9, 22), Tensor.atanh),
-    ("Not", (1,), Tensor.bool_not),
+    ("Not", (1,), _ANY.bool_not),
     ("IsNaN", (9, 13, 20), Tensor.is_nan),
 )
 for _name, _versions, _function in _UNARY:
@@ -78,9 +81,9 @@ _BINARY: Rows = (
     ("GreaterOrEqual", (12, 16), Tensor.greater_equal),
     ("Less", (7, 9, 13), Tensor.lower),
     ("LessOrEqual", (12, 16), Tensor.lower_equal),
-    ("And", (7,), Tensor.bool_and),
-    ("Or", (7,), Tensor.bool_or),
-    ("Xor", (7,), Tensor.bool_xor),
+    ("And", (7,), _ANY.bool_and),
+    ("Or", (7,), _ANY.bool_or),
+    ("Xor", (7,), _ANY.bool_xor),
 )
 for _name, _versions, _function in _BINARY:
     _binary(_name, _versions, _function)
@@ -180,3 +183,44 @@ def is_inf(x: Value, *, detect_negative: int = 1, detect_positive: int = 1) -> V
     if not detect_positive:
         found = lifted(lambda mask, each: mask.bool_and(each.lower(0.0)), found, x)
     return found
+
+
+# Bits: no operation of tensors sees them, so they are read on the host
+
+
+def _of_bits(function: Function) -> Function:
+    """A function of NumPy arrays as one of tensors. Where there are no values, `Tensor.add` has the same shape."""
+
+    def computed(x: AnyTensor, *others: AnyTensor) -> AnyTensor:
+        if not x.backend.has_values:
+            return reduce(Tensor.add, others, x)
+        dtype: Any = x.dtype
+        numbers = [each.to_numpy() for each in (x, *others)]
+        return Tensor.from_data(function(*numbers), x.device, dtype)
+
+    return computed
+
+
+for _name, _function in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
+    _binary(f"Bitwise{_name}", (18,), _of_bits(_function))
+_unary("BitwiseNot", (18,), _of_bits(np.bitwise_not))
+
+
+@operator("BitShift", 11, 28)
+def bit_shift(x: Value, by: Value, *, direction: str) -> Value:
+    """Each bit so many places on; to the right the sign comes after, and to the left 0. As many places as there are
+    bits, or a number below 0, leave nothing else."""
+    return lifted(_of_bits(_shifted_right if direction == "RIGHT" else _shifted_left), x, by)
+
+
+def _shifted_right(x: Numbers, by: Numbers) -> Numbers:
+    """One place less than there are bits leaves the sign alone, as any number beyond it does."""
+    last = x.dtype.itemsize * 8 - 1
+    if x.dtype.kind == "u":
+        return np.where(by > last, 0, x >> np.minimum(by, last)).astype(x.dtype)
+    return (x >> np.where((by < 0) | (by > last), last, by)).astype(x.dtype)
+
+
+def _shifted_left(x: Numbers, by: Numbers) -> Numbers:
+    is_far = (by < 0) | (by >= x.dtype.itemsize * 8)
+    return np.where(is_far, 0, x << np.where(is_far, 0, by)).astype(x.dtype)
