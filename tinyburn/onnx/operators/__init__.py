@@ -15,6 +15,7 @@ from . import (
     quantization,
     recurrent,
     reductions,
+    sampling,
     signal,
     windows,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "quantization",
     "recurrent",
     "reductions",
+    "sampling",
     "signal",
     "windows",
 ]

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from tinyburn import activation
 from tinyburn.base.errors import OnnxError
-from tinyburn.nn.normalize import widened
+from tinyburn.nn.normalize import narrowed, widened
 from tinyburn.onnx.protos import dtype_of
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, lifted
@@ -212,7 +212,7 @@ def linear_attention(
         state = state + k.transpose() @ v
         outputs.append(grouped.narrow(3, at, 1).squeeze(3) @ state)
     result = Tensor.stack(outputs, 1).reshape((batch, length, q_num_heads * values.shape[-1]))
-    return Value(result.cast(query.dtype)), Value(state.cast(query.dtype))
+    return Value(narrowed(result, query.tensor.dtype)), Value(narrowed(state, query.tensor.dtype))
 
 
 def _check_rule(rule: str, decay: Value | None, beta: Value | None) -> None:

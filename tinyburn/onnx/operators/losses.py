@@ -54,10 +54,8 @@ def _weights(x: Value, target: Value, weight: Value | None, ignore_index: int | 
     """That of each target's class."""
     labels = target.tensor
     classes = labels if ignore_index is None else _unless_ignored(labels, target, ignore_index)
-    if weight is None:
-        found = Tensor.ones(labels.shape, labels.device, x.dtype)
-    else:
-        found = weight.tensor.take(0, classes)
+    ones = Tensor.ones((1,) * labels.rank, labels.device, x.tensor.dtype).expand(labels.shape)
+    found = ones if weight is None else weight.tensor.take(0, classes)
     return found if ignore_index is None else _unless_ignored(found, target, ignore_index)
 
 

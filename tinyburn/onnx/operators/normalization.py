@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn.base.distribution import Distribution
-from tinyburn.nn.normalize import standardized, standardized_by, statistics, widened
+from tinyburn.nn.normalize import narrowed, standardized, standardized_by, statistics, widened
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, lifted
 from tinyburn.tensor import Tensor
@@ -73,7 +73,7 @@ def _by_statistics(x: Value, scale: Value, bias: Value, mean: Value, variance: V
     wide = widened(x.tensor)
     each = [_by_channel(value, wide.rank, wide.dtype) for value in (scale, bias, mean, variance)]
     factor = each[0] * (each[3] + epsilon).sqrt().recip()
-    return Value((wide * factor + (each[1] - each[2] * factor)).cast(x.dtype))
+    return Value(narrowed(wide * factor + (each[1] - each[2] * factor), x.tensor.dtype))
 
 
 def _by_batch(x: Value, scale: Value, bias: Value, epsilon: float, spatial: int = 1) -> tuple[Value, Value, Value]:
@@ -83,7 +83,8 @@ def _by_batch(x: Value, scale: Value, bias: Value, epsilon: float, spatial: int 
     mean, variance = statistics(wide, dims)
     factor, offset = (_by_channel(value, wide.rank, wide.dtype) for value in (scale, bias))
     result = standardized_by(wide, mean, variance, dims, epsilon) * factor + offset
-    return Value(result.cast(x.dtype)), *[Value(one.reshape(scale.shape)) for one in (mean, variance)]
+    mean, variance = (one.reshape(scale.shape) for one in (mean, variance))
+    return Value(narrowed(result, x.tensor.dtype)), Value(mean), Value(variance)
 
 
 def _mixed(old: Value, new: Value, momentum: float) -> Value:
@@ -134,7 +135,7 @@ def layer_normalization(
     wide = widened(x.tensor)
     dims = _from(axis, x)
     mean, variance = statistics(wide, dims)
-    result = Value(standardized_by(wide, mean, variance, dims, epsilon).cast(x.dtype))
+    result = Value(narrowed(standardized_by(wide, mean, variance, dims, epsilon), x.tensor.dtype))
     result = lifted(Tensor.mul, result, scale)
     result = result if bias is None else lifted(Tensor.add, result, bias)
     return result, Value(mean), Value((variance + epsilon).sqrt().recip())
@@ -145,7 +146,7 @@ def rms_normalization(x: Value, scale: Value, *, axis: int = -1, epsilon: float 
     """Over the root of the mean square of the dims from ``axis`` on."""
     wide = widened(x.tensor)
     size = (wide.square().mean_dims(_from(axis, x)) + epsilon).sqrt()
-    return lifted(Tensor.mul, Value((wide / size).cast(x.dtype)), scale)
+    return lifted(Tensor.mul, Value(narrowed(wide / size, x.tensor.dtype)), scale)
 
 
 def _from(axis: int, x: Value) -> tuple[int, ...]:
@@ -158,7 +159,7 @@ def mean_variance_normalization(x: Value, *, axes: tuple[int, ...] = (0, 2, 3)) 
     wide = widened(x.tensor)
     centred = wide - wide.mean_dims(axes)
     deviation = centred.square().mean_dims(axes).sqrt()
-    return Value((centred / (deviation + 1e-9)).cast(x.dtype))
+    return Value(narrowed(centred / (deviation + 1e-9), x.tensor.dtype))
 
 
 @operator("LRN", 1, 13)

@@ -97,7 +97,7 @@ def _parts(weight: Value, recurrence: Value, bias: Value | None, settings: Setti
     functions = settings.functions()
     each = len(functions) // count
     if bias is None:
-        biases = Tensor.zeros((1, 2 * rows), weight.tensor.device, weight.dtype).expand((count, 2 * rows))
+        biases = Tensor.zeros((1, 2 * rows), weight.tensor.device, weight.tensor.dtype).expand((count, 2 * rows))
     else:
         biases = bias.tensor
     return [
@@ -239,11 +239,8 @@ def _gru_step(part: Part, resets_product: bool) -> Step:
     def step(given: AnyTensor, states: Tensors) -> Tensors:
         (hidden,) = states
         update, reset = part.gates(f(given[:, :size] + hidden @ of_gates + gate_bias))
-        if resets_product:
-            product = reset * (hidden @ of_new + new_bias)
-        else:
-            product = (reset * hidden) @ of_new + new_bias
-        new = g(given[:, size:] + product)
+        product = (hidden if resets_product else reset * hidden) @ of_new + new_bias
+        new = g(given[:, size:] + (reset * product if resets_product else product))
         return (new + update * (hidden - new),)
 
     return step

@@ -80,13 +80,13 @@ def _matrix(given: int, size: int, parts: int, inverse: int, onesided: int) -> N
     found = np.stack([function(units * part, size) for part in (1, 1j)][:parts], 1)
     if onesided:
         found = found[..., : size // 2 + 1]
-    return np.stack([found.real, found.imag], -1)
+    return np.stack([np.real(found), np.imag(found)], -1)
 
 
 def _transformed(x: AnyTensor, matrix: Numbers) -> AnyTensor:
     """The product of ``(…, given, parts)`` with a matrix of all parts."""
     given, parts, results, parts_out = matrix.shape
-    flat = Tensor.from_data(matrix.reshape(given * parts, results * parts_out), x.device, str(x.dtype))
+    flat = Tensor.from_data(matrix.reshape(given * parts, results * parts_out), x.device, x.dtype)
     rows = x.reshape((-1, given * parts)) @ flat
     return rows.reshape((*x.shape[:-2], results, parts_out))
 

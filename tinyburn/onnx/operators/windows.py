@@ -108,20 +108,27 @@ def conv_transpose(
 ) -> Value:
     """See `nn.ConvTranspose2d`. What is asked for beyond the end of the windows is 0."""
     _check_kernel(weight, kernel_shape)
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], "NOTSET", None, strides, dilations)
-    whole = _whole_lengths(x, geometry)
+    geometry = geometry_of(weight.shape[2:], x.shape[2:], "NOTSET", pads, strides, dilations)
     more = output_padding or (0,) * geometry.dims
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and output_shape is None:
         output_shape = tuple([n * step for n, step in zip(x.shape[2:], geometry.stride, strict=True)])
-    if output_shape is not None:
-        wanted = output_shape[-geometry.dims :]
-        surplus = [max(n + end - length, 0) for n, end, length in zip(whole, more, wanted, strict=True)]
-        pads = _halves(surplus, more_at_end=auto_pad == "SAME_UPPER")
-    pads = pads if pads and (auto_pad != "VALID" or output_shape) else (0,) * (2 * geometry.dims)
-    starts, ends = pads[: geometry.dims], pads[geometry.dims :]
-    if output_shape is None:
-        wanted = tuple([n + end - a - b for n, end, a, b in zip(whole, more, starts, ends, strict=True)])
-    return _biased(Value(_transposed(x.tensor, weight.tensor, geometry, group, starts, wanted)), bias)
+    part = _inside(x, geometry, more) if output_shape is None else _centre(x, geometry, more, output_shape, auto_pad)
+    return _biased(Value(_transposed(x.tensor, weight.tensor, geometry, group, *part)), bias)
+
+
+def _inside(x: Value, geometry: Geometry, more: Ints) -> tuple[Ints, Ints]:
+    """What the padding leaves, with some more at the end: where it starts, and its lengths."""
+    pads = geometry.options(x.shape[2:]).padding
+    lengths = [n + end - sum(pair) for n, end, pair in zip(_whole_lengths(x, geometry), more, pads, strict=True)]
+    return tuple([start for start, _ in pads]), tuple(lengths)
+
+
+def _centre(x: Value, geometry: Geometry, more: Ints, shape: Ints, auto_pad: str) -> tuple[Ints, Ints]:
+    """Some lengths from the middle: where they start. Of an odd rest more is cut off at the start or the end."""
+    lengths = shape[-geometry.dims :]
+    dims = zip(_whole_lengths(x, geometry), more, lengths, strict=True)
+    surplus = [max(n + end - length, 0) for n, end, length in dims]
+    return _halves(surplus, more_at_end=auto_pad == "SAME_UPPER")[: geometry.dims], lengths
 
 
 def _whole_lengths(x: Value, geometry: Geometry) -> Ints:
@@ -153,7 +160,7 @@ def causal_conv_with_state(
 ) -> tuple[Value, Value]:
     """Each channel by a kernel of its own, which sees what came before; and the end of it, for the next call."""
     kept = weight.shape[2] - 1
-    before = Tensor.zeros((*x.shape[:2], kept), x.tensor.device, x.dtype) if past is None else past.tensor
+    before = Tensor.zeros((*x.shape[:2], kept), x.tensor.device, x.tensor.dtype) if past is None else past.tensor
     whole = Tensor.cat([before, x.tensor], 2)
     geometry = geometry_of(weight.shape[2:], whole.shape[2:])
     result = _biased(Value(convolved(whole, weight.tensor, geometry, x.shape[1])), bias)
@@ -339,12 +346,12 @@ def max_unpool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Value:
-    """Each element at the place where `MaxPool` found it, and 0 elsewhere. One that was found twice stands there once."""
+    """Each element at the place where `MaxPool` found it, and 0 elsewhere. One found twice stands there once."""
     geometry = geometry_of(kernel_shape, x.shape[2:], "NOTSET", pads, strides)
     pairs = geometry.options(x.shape[2:]).padding
     lengths = [n - sum(pair) for n, pair in zip(_whole_lengths(x, geometry), pairs, strict=True)]
     shape = (*x.shape[:2], *lengths)
-    zeros = Tensor.zeros((prod(shape),), x.tensor.device, x.dtype)
+    zeros = Tensor.zeros((prod(shape),), x.tensor.device, x.tensor.dtype)
     where, values = places.tensor.flatten(), x.tensor.flatten()
     sums = zeros.select_assign(0, where, values)
     times = zeros.select_assign(0, where, values.ones_like())
