@@ -1,4 +1,4 @@
-"""A layer of each kind, small and with an example of any batch: what the tests of the export and of the way back share."""
+"""A layer of each kind, small, with an example of any batch: what the tests of writing and of the way back share."""
 
 from __future__ import annotations
 
@@ -141,8 +141,30 @@ IMAGE, SEQUENCE, VOLUME, ROWS = floats(2, 7, 8), floats(4, 9), floats(2, 4, 5, 6
 POSITIONS = floats(5, 8)
 PAIR2 = nn.PaddingConfig2d.Explicit(1, 1)
 
-_ACTIVATIONS = "Gelu HardSwish LogSigmoid Mish Relu Selu Sigmoid Silu Softsign Tanh Tanhshrink".split()
-_WITH_SETTINGS = "Celu Elu HardShrink HardSigmoid LeakyRelu Shrink Softplus SoftShrink ThresholdedRelu".split()
+_ACTIVATIONS = [
+    "Gelu",
+    "HardSwish",
+    "LogSigmoid",
+    "Mish",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Silu",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+]
+_WITH_SETTINGS = [
+    "Celu",
+    "Elu",
+    "HardShrink",
+    "HardSigmoid",
+    "LeakyRelu",
+    "Shrink",
+    "Softplus",
+    "SoftShrink",
+    "ThresholdedRelu",
+]
 
 
 def _activations() -> list[Example]:
@@ -165,7 +187,9 @@ def _windows() -> list[Example]:
         Example("Conv2d", _made(nn.Conv2dConfig((2, 3), (3, 2), stride=(2, 1), padding=PAIR2)), several(IMAGE)),
         Example("Conv2d-no-bias", _made(nn.Conv2dConfig((2, 3), (3, 3), bias=False)), several(IMAGE)),
         Example("Conv3d", _made(nn.Conv3dConfig((2, 3), (2, 3, 2))), several(VOLUME)),
-        Example("ConvTranspose1d", _made(nn.ConvTranspose1dConfig((4, 6), 3, stride=2, padding_out=1)), several(SEQUENCE)),
+        Example(
+            "ConvTranspose1d", _made(nn.ConvTranspose1dConfig((4, 6), 3, stride=2, padding_out=1)), several(SEQUENCE)
+        ),
         Example(
             "ConvTranspose2d",
             _made(nn.ConvTranspose2dConfig((2, 4), (3, 2), stride=(2, 3), padding=(1, 0), groups=2)),
@@ -207,9 +231,7 @@ def _others() -> list[Example]:
         Example("Rnn", _made(nn.RnnConfig(3, 4)), several(floats(3, 3))),
         Example("Gru", _made(nn.GruConfig(3, 4)), several(floats(3, 3))),
         Example("Lstm", _made(nn.LstmConfig(3, 4, num_layers=2, bidirectional=True)), several(floats(3, 3))),
-        Example(
-            "Lstm-from-a-state", Step, several(floats(3, 3), _state, _state), {"x": 0, "cell": 1, "hidden": 1}
-        ),
+        Example("Lstm-from-a-state", Step, several(floats(3, 3), _state, _state), {"x": 0, "cell": 1, "hidden": 1}),
         Example("MultiHeadAttention", _made(nn.MultiHeadAttentionConfig(8, 2)), several(*[POSITIONS] * 3)),
         Example("MultiHeadAttention-masked", SelfAttention, several(POSITIONS, truths(5))),
         Example("TransformerEncoder", _made(nn.TransformerEncoderConfig(8, 16, 2, 1)), several(POSITIONS, truths(5))),
@@ -229,7 +251,9 @@ def _losses() -> list[Example]:
         Example("PoissonNllLoss", _plain(nn.PoissonNllLossConfig()), pair),
         Example("KLDivLoss", _plain(nn.KLDivLossConfig()), pair),
         Example("CrossEntropyLoss", _made(nn.CrossEntropyLossConfig()), several(ROWS, indices(6))),
-        Example("BinaryCrossEntropyLoss", _made(nn.BinaryCrossEntropyLossConfig(logits=True)), several(ROWS, indices(2, 6))),
+        Example(
+            "BinaryCrossEntropyLoss", _made(nn.BinaryCrossEntropyLossConfig(logits=True)), several(ROWS, indices(2, 6))
+        ),
         Example("CosineEmbeddingLoss", _plain(nn.CosineEmbeddingLossConfig()), several(ROWS, ROWS, _signs)),
     ]
 

@@ -2,8 +2,8 @@
 
 The passes are walked side by side, from their outputs to what these come from. They have to ask for the same
 operations; only the numbers may differ. A constant that is the same in all of them is a constant of the file, however
-it came about. One that differs is made in the file: from its operands, or, if it has none, as one number everywhere or
-as a range.
+it came about. One that differs is made in the file: from its operands, or, if it has none, as the same numbers for each
+sample or as a range.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyburn.base.errors import OnnxError
 
-from .lengths import Shape, fitted
+from .lengths import Shape, fitted, is_free
 from .tracing import Call
 
 Calls: TypeAlias = tuple[Call, ...]
@@ -26,7 +26,7 @@ class Node:
     """One call of all passes.
 
     Attributes:
-        operation: as of a `Call`; also ``filled`` and ``counted`` for constants that follow the batch.
+        operation: as of a `Call`; also ``spread`` and ``counted`` for constants that follow the batch.
         arguments: those of the call, with nodes for tensors.
         value: the numbers of a constant that does not follow the batch.
         fill: for what is one number everywhere, in all passes, this number.
@@ -110,14 +110,18 @@ class Merger:
 
     def _following(self, calls: Calls, shape: Shape) -> Node:
         """A constant that follows the batch, and that no operation has made."""
-        fill = _fill_of(calls)
-        if fill is not None:
-            return Node(calls[0], "filled", (fill,), shape)
+        one = _one_of(calls, shape)
+        if one is not None:
+            node = Node(calls[0], "spread", (one,), shape)
+            node.fill = _fill_of(calls)
+            return node
         steps = [_steps_of(call.value) for call in calls]
         if steps[0] is not None and all(step == steps[0] for step in steps) and len(shape) == 1:
             return Node(calls[0], "counted", (*steps[0], *shape), shape)
         lengths = self._words([str(call.shape) for call in calls])
-        reason = f"a constant follows the batch, and is neither one number everywhere nor a range: {lengths}"
+        reason = (
+            f"a constant follows the batch, and has neither the same numbers for each sample nor a range: {lengths}"
+        )
         raise self._refused(calls, reason)
 
     def _fitted(self, calls: Calls, values: tuple[Any, ...]) -> Any:
@@ -189,6 +193,14 @@ def _fill_of(calls: Calls) -> Any:
     first = calls[0].value.reshape(-1)[0] if calls[0].value is not None else None
     same = all((call.value == first).all() for call in calls if call.value is not None)
     return first if same else None
+
+
+def _one_of(calls: Calls, shape: Shape) -> Numbers | None:
+    """What a constant repeats along the dims that follow the batch, in all passes; None if there is no such thing."""
+    first = tuple(slice(0, 1) if is_free(length) else slice(None) for length in shape)
+    one = np.asarray(calls[0].value)[first]
+    same = all(_is_same(np.broadcast_to(one, call.shape), call.value) for call in calls if one.size)
+    return one if same else None
 
 
 def _steps_of(values: Any) -> tuple[Any, Any] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .lengths import is_free
 from .merging import Node, in_order
@@ -54,14 +54,17 @@ def _padding(node: Node, uses: dict[int, int]) -> None:
 
 def _pool(node: Node, uses: dict[int, int]) -> None:
     """The largest, or the mean, over the dims of windows in front; see `nn.pool`."""
-    if node.operation != "reshape" or node.arguments[0].operation not in ("max_dims", "mean_dims"):
+    if (
+        node.operation != "reshape"
+        or node.dtype.kind != "f"
+        or node.arguments[0].operation not in ("max_dims", "mean_dims")
+    ):
         return
     reduced, dims = node.arguments[0].arguments
     count = len(dims)
-    source = reduced
     if dims != tuple(range(count)) or reduced.shape[count:] != node.shape or len(node.shape) != count + 2:
         return
-    found = _sliding(source, count) or _side_by_side(source, count)
+    found = _sliding(reduced, count) or _side_by_side(reduced, count)
     if found is None:
         return
     x, windows = found
@@ -71,7 +74,7 @@ def _pool(node: Node, uses: dict[int, int]) -> None:
 
 
 def _sliding(node: Node, count: int) -> tuple[Node, Windows] | None:
-    """The input of windows that may overlap. Each dim has been unfolded, and the new dim has been moved to the front."""
+    """The input of windows that may overlap. Each dim has been unfolded, and the new dim moved to the front."""
     found: list[tuple[int, int, int]] = []
     for dim in range(count + 1, 1, -1):
         rank = len(node.shape)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyburn import record
 from tinyburn.backend import Device, NdArray
-from tinyburn.base.errors import OnnxError, TinyburnError
+from tinyburn.base.errors import BackendMismatch, OnnxError, TinyburnError
 from tinyburn.base.scope import Scope, leave, start
 from tinyburn.module import Module, Param
 from tinyburn.record.places import write
@@ -32,6 +32,9 @@ Message: TypeAlias = Any
 
 OPSET, IR = 20, 9
 """The version of the operator set that is written, the first with Gelu, and of the file format that belongs to it."""
+
+GIVEN = ("input", "parameter")
+"""What no node makes."""
 
 
 def save(
@@ -65,18 +68,28 @@ def save(
         OnnxError: it cannot be written; all that is missing is named at once.
         BackendUnavailable: the package onnx is not installed.
     """
-    package = onnx()
+    onnx()  # before anything else: it may not be installed
     example = Example(module, inputs, names, batch_dims)
     if batch is None:
         example.fix()
     model = _model(module, example, batch or "batch")
-    package.checker.check_model(model, full_check=True)
+    _check(model)
     data = model.SerializeToString(deterministic=True)
     expected = _golden(module, example, [one.name for one in model.graph.output]) if golden else None
     write(f"onnx.save({os.fspath(path)!r})", path, lambda draft: _put(draft, data), lambda: data)
     if expected is not None:
         beside = os.path.splitext(os.fspath(path))[0] + ".golden.safetensors"
         record.save(beside if golden is True else golden, expected)  # type: ignore[arg-type]  # it is not False
+
+
+def _check(model: Message) -> None:
+    """Raises OnnxError if the checker of the standard does not take the model."""
+    checker = onnx().checker
+    try:
+        checker.check_model(model, full_check=True)
+    except (checker.ValidationError, onnx().shape_inference.InferenceError) as error:
+        words = " ".join(str(error).split())[:500]
+        raise OnnxError("onnx.save", f"the model is not as the standard has it: {words}") from error
 
 
 def _put(draft: str, data: bytes) -> None:
@@ -118,7 +131,7 @@ class Passes:
 
     def _parameter(self, path: str, param: Param[Any, Any]) -> Param[Any, Any]:
         tensor = param.val()
-        call = Call("given", (), tensor.shape, tensor.primitive.dtype, label=path)
+        call = Call("parameter", (), tensor.shape, tensor.primitive.dtype, label=path)
         self.parameters[path] = call
         return Param(Tensor._around(call, self.device))
 
@@ -131,12 +144,17 @@ class Passes:
         ports = self.example.ports
 
         def given(inside: str, tensor: AnyTensor) -> AnyTensor:
-            call = Call("given", (), ports[inside].shape(batch), tensor.primitive.dtype, label=ports[inside].name)
+            call = Call("input", (), ports[inside].shape(batch), tensor.primitive.dtype, label=ports[inside].name)
             return Tensor._around(call, self.device)
 
         token = start(Scope("", self.module))
         try:
             return self._calls(self.example.call(self.module.forward, given))
+        except BackendMismatch as error:
+            reason = (
+                f"the forward pass reads the numbers of a tensor, and what it decides by them is in no file: {error}"
+            )
+            raise OnnxError("onnx.save", reason, hint="compute it with tensors, as in mask_where") from error
         finally:
             leave(token)
 
@@ -170,10 +188,10 @@ def _several_batches(passes: Passes) -> tuple[list[int], list[list[Call]]]:
     length = port.tensor.shape[port.dim]
     if not length:
         raise OnnxError("onnx.save", "the example's batch is empty", hint="give it one sample or more")
+    first = passes.run(length)  # what it raises is not about the batch
     batches = [2, 3, 4] if length == 1 else [length, 2 * length, 3 * length]
-    if length > 1:
-        return batches, [passes.run(batches[0]), *[_other_batch(passes, batch) for batch in batches[1:]]]
-    return batches, [_other_batch(passes, batch) for batch in batches]
+    others = [_other_batch(passes, batch) for batch in batches if batch != length]
+    return batches, others if length == 1 else [first, *others]
 
 
 def _other_batch(passes: Passes, batch: int) -> list[Call]:
@@ -219,8 +237,7 @@ class File:
         _check_rows(nodes)
         names = [self.writer.new_name("output" if not at else f"output_{at}") for at in range(len(outputs))]
         edges = self._edges(nodes)
-        given = {*self.values, *self.inputs.values()}
-        self._name_outputs([edges[id(node)] for node in outputs], names, given)
+        self._name_outputs([edges[id(node)] for node in outputs], names)
         helper = onnx().helper
         used = {name for node in self.writer.nodes for name in node.input}
         graph = helper.make_graph(
@@ -228,7 +245,7 @@ class File:
             "tinyburn",
             [self._input(port.name) for port in self.example.ports.values()],
             [self._info(name, node.dtype, node.shape) for name, node in zip(names, outputs, strict=True)],
-            [_initializer(name, tensor) for name, tensor in self._checked_size(used).items()],
+            [_initializer(name, tensor) for name, tensor in self._read(used).items()],
         )
         opsets = [helper.make_opsetid("", OPSET)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="tinyburn")
@@ -244,11 +261,11 @@ class File:
     def _edge(self, node: Node, edges: dict[int, Edge]) -> Edge:
         if node.value is not None:
             return self.writer.constant(node.value, node.label)
-        if node.operation == "given":
-            name = self.inputs.get(node.label, node.label) if node.label not in self.values else node.label
+        if node.operation in GIVEN:
+            name = self.inputs[node.label] if node.operation == "input" else node.label
             return Edge(name, node.dtype, node.shape)
         arguments = [edges[id(x)] if isinstance(x, Node) else x for x in node.arguments]
-        more = {"shape": node.shape, "dtype": node.dtype} if node.operation in ("filled", "counted") else {}
+        more = {"shape": node.shape, "dtype": node.dtype} if node.operation in ("spread", "counted") else {}
         token = start(Scope(node.path, None))  # an error names the module
         try:
             made = EXPORTS[node.operation](self.writer, *arguments, **more)
@@ -256,7 +273,7 @@ class File:
             leave(token)
         return Edge(made.name, node.dtype, node.shape)
 
-    def _name_outputs(self, edges: Sequence[Edge], names: Sequence[str], given: set[str]) -> None:
+    def _name_outputs(self, edges: Sequence[Edge], names: Sequence[str]) -> None:
         """A node that gives an output has the output's name for it. What no node gives goes through one."""
         renamed: dict[str, str] = {}
         made = {name for node in self.writer.nodes for name in node.output}
@@ -287,12 +304,12 @@ class File:
             return length
         return str(length).replace("batch", self.symbol) if isinstance(length, Length) else None
 
-    def _checked_size(self, used: set[str]) -> dict[str, AnyTensor]:
+    def _read(self, used: set[str]) -> dict[str, AnyTensor]:
         """The parameters that a node reads. Raises OnnxError if they are too large for a file."""
         found = {name: tensor for name, tensor in self.values.items() if name in used}
-        total = sum(tensor.payload_bytes for tensor in found.values())
+        total = sum(tensor.payload_bytes for tensor in found.values()) + self.writer.constant_bytes
         if total > LARGEST:
-            reason = f"the parameters have {total} bytes, and a file of this kind has at most {LARGEST}"
+            reason = f"the parameters and constants have {total} bytes, and a file of this kind has at most {LARGEST}"
             raise OnnxError("onnx.save", reason, hint="cast them to float16, or save the model as safetensors")
         return found
 
@@ -301,7 +318,7 @@ def _check_rows(nodes: Sequence[Node]) -> None:
     """Raises OnnxError, with all of it, for what has no row."""
     missing: dict[str, None] = {}
     for node in nodes:
-        if node.value is None and node.operation != "given" and node.operation not in EXPORTS:
+        if node.value is None and node.operation not in (*GIVEN, *EXPORTS):
             missing[f"there is no row for {node.operation}, asked for in {node.path or 'the module itself'}"] = None
     if missing:
         hint = "a draw is another one each time: leave it out where autodiff is off, as Dropout does"

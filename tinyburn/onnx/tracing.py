@@ -19,7 +19,6 @@ from tinyburn.backend.interface import Array, Backend
 from tinyburn.backend.operations import Operation
 from tinyburn.base.distribution import AnyDistribution
 from tinyburn.base.dtype import DType
-from tinyburn.base.errors import OnnxError
 from tinyburn.base.scope import current_path
 from tinyburn.base.shape import Shape
 
@@ -34,7 +33,7 @@ class Call:
     """What was asked of the backend, and the primitive that stands for its result.
 
     Attributes:
-        operation: its name in the interface; ``given`` for a parameter or an input, ``constant`` for what the program
+        operation: its name in the interface; ``input``, ``parameter``, ``constant`` for what the program
             has made from numbers of its own, ``random`` for a draw.
         value: the numbers, of a primitive of the backend inside; None if they depend on an input or a parameter.
         path: of the module that asked.
@@ -68,11 +67,18 @@ class Call:
 
 
 class Exported(Decorator, Generic[IB]):
-    """The operations that have a row in `EXPORTS` are kept as they are; the others as those that they are made of."""
+    """The operations that have a row in `EXPORTS` are kept as they are; the others as those that they are made of.
+
+    A program cannot read the numbers of any tensor: what it decides by them is not in a graph.
+    """
 
     @classmethod
     def _tables(cls) -> tuple[Any, ...]:
         return (*super()._tables(), *EXPORTS)
+
+    @classmethod
+    def _attributes(cls, *options: type[Any]) -> dict[str, Any]:
+        return {"has_values": False}
 
     @classmethod
     def _wrap_operation(cls, operation: Operation) -> Any:
@@ -81,35 +87,27 @@ class Exported(Decorator, Generic[IB]):
         return _kept(operation, getattr(cls.inner, operation.name))
 
     @classmethod
-    def composes(cls, name: str) -> bool:
-        return name not in EXPORTS and super().composes(name)
-
-    @classmethod
     def _wrap_made(cls, maker: str, primitive: Array, device: Any) -> Call:
         return Call("constant", (), primitive.shape, primitive.dtype, primitive)
 
     @classmethod
     def random(cls, shape: Shape, distribution: AnyDistribution, dtype: DType, device: Any) -> Call:
+        """A call without a row: each run of a file would draw the same numbers."""
         return Call("random", (), shape, np.dtype(dtype))
 
     @classmethod
-    def to_numpy(cls, a: Call) -> np.ndarray[Any, Any]:
-        if a.value is None:
-            reason = "the forward pass reads the numbers of a tensor that depends on an input or a parameter"
-            hint = "what a program decides by them is not in a graph: compute it with tensors, as in mask_where"
-            raise OnnxError("onnx.save", reason, given={"tensor": f"{a.shape} {a.dtype.name}"}, hint=hint)
-        return cls.inner.to_numpy(a.value)
-
-    @classmethod
     def shares_buffer(cls, a: Call, b: Call) -> bool:
+        """See `Backend.shares_buffer`."""
         return a is b
 
     @classmethod
     def separate(cls, a: Call) -> Call:
+        """See `Backend.separate`."""
         return a
 
     @classmethod
     def index_bounds(cls, a: Call) -> tuple[int, int] | None:
+        """Those of constants."""
         return None if a.value is None else cls.inner.index_bounds(a.value)
 
     @classmethod

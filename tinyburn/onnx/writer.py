@@ -45,12 +45,14 @@ class Writer:
         path: of the module that the next nodes belong to.
         batch: the input that has the batch, and its dim; None if the batch is fixed.
         nodes: the messages so far.
+        constant_bytes: of the numbers in them.
     """
 
     def __init__(self, names: Sequence[str], batch: tuple[str, int] | None) -> None:
         self.path = ""
         self.batch = batch
         self.nodes: list[Any] = []
+        self.constant_bytes = 0
         self._taken = dict.fromkeys(names, 0)
         self._constants: dict[Any, Edge] = {}
         self._lengths: dict[Any, Edge] = {}
@@ -101,6 +103,7 @@ class Writer:
             tensor = onnx().numpy_helper.from_array(array)
             self.nodes.append(onnx().helper.make_node("Constant", [], [made], made, value=tensor))
             self._constants[key] = Edge(made, array.dtype, array.shape)
+            self.constant_bytes += array.nbytes
         return self._constants[key]
 
     def ints(self, numbers: Sequence[Any]) -> Edge:
@@ -169,4 +172,6 @@ def check_whole(shape: Shape) -> None:
     if not all(is_count(length) for length in shape):
         lengths = ", ".join(map(str, shape))
         hint = "onnx.save(..., batch=None) keeps the batch of the example"
-        raise OnnxError("onnx.save", f"a length follows the batch where ONNX has only fixed ones: ({lengths})", hint=hint)
+        raise OnnxError(
+            "onnx.save", f"a length follows the batch where ONNX has only fixed ones: ({lengths})", hint=hint
+        )

@@ -132,7 +132,9 @@ def atan2(g: Writer, a: Any, b: Any) -> Edge:
     both = g.node("And", g.node("IsInf", y, dtype=bool), g.node("IsInf", x, dtype=bool))
     y, x = (g.node("Where", both, g.node("Sign", each), each, dtype=dtype) for each in (y, x))
     right = g.node("Atan", g.node("Div", y, x))
-    half = g.node("Where", g.node("Less", y, 0, dtype=bool), g.edge(-math.pi, dtype), g.edge(math.pi, dtype), dtype=dtype)
+    half = g.node(
+        "Where", g.node("Less", y, 0, dtype=bool), g.edge(-math.pi, dtype), g.edge(math.pi, dtype), dtype=dtype
+    )
     turned = g.node("Where", g.node("Less", x, 0, dtype=bool), g.node("Add", right, half), right, dtype=dtype)
     upright = g.node("Mul", g.node("Sign", y), math.pi / 2)
     return g.node("Where", g.node("Equal", x, 0, dtype=bool), upright, turned, dtype=dtype)

@@ -162,10 +162,11 @@ def _as_indices(g: Writer, indices: Edge) -> Edge:
     return indices if indices.dtype.itemsize >= 4 else g.cast(indices, np.int64)
 
 
-@export("filled")
-def filled(g: Writer, value: Any, *, shape: Shape, dtype: Any) -> Edge:
-    """One number, in a shape that follows the batch."""
-    return g.node("Expand", g.edge(value, dtype), list(shape))
+@export("spread")
+def spread(g: Writer, one: Any, *, shape: Shape, dtype: Any) -> Edge:
+    """The same numbers for each sample."""
+    wanted = [new if is_free(new) else 1 for new in shape]
+    return g.node("Expand", g.constant(one), wanted)
 
 
 @export("counted")

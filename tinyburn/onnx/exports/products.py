@@ -43,9 +43,7 @@ def conv_transpose(
         padding.append((before, after - min(extra, 0)))
         more.append(max(extra, 0))
     check_added(more, options)
-    return g.node(
-        "ConvTranspose", a, weight, bias, **_geometry(weight, options, _pads(padding)), output_padding=more
-    )
+    return g.node("ConvTranspose", a, weight, bias, **_geometry(weight, options, _pads(padding)), output_padding=more)
 
 
 def check_added(more: Sequence[int], options: Any) -> None:
