@@ -14,7 +14,7 @@ from tests.onnx.layers import Cnn, Transformer, device, floats, indices
 from tinyburn import Distribution, Module, NdArray, Tensor, activation, nn, onnx, record
 from tinyburn.base.errors import BackendUnavailable, OnnxError
 from tinyburn.module import Param
-from tinyburn.onnx import saving
+from tinyburn.onnx import file, saving
 
 package = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -212,6 +212,25 @@ def test_what_follows_the_batch_in_another_way_is_told(
     assert_near(run_by_runtime(tmp_path / "model.onnx", X), outputs_of(Runs(function), [X]))
 
 
+# Masks
+
+
+@pytest.mark.parametrize(("later", "guarded"), [(True, False), (False, True)])
+def test_a_softmax_is_guarded_only_where_a_mask_can_hide_a_whole_row(
+    later: bool, guarded: bool, tmp_path: Path
+) -> None:
+    def function(x: Any) -> Any:
+        length = x.shape[1]
+        causal = nn.generate_autoregressive_mask(x.shape[0], length, x.device)
+        mask = causal if later else causal.flip((1,)).bool_or(causal)
+        return activation.softmax(x.mask_fill(mask, -np.inf), 2)
+
+    x = floats(4, 4)(2, DEVICE)
+    model = _written(Runs(function), x, tmp_path / "model.onnx")
+    assert ("ReduceMax" in _operators(model)) is guarded
+    assert_near(run_by_runtime(tmp_path / "model.onnx", x), outputs_of(Runs(function), [x]))
+
+
 # Training
 
 
@@ -267,7 +286,7 @@ def test_a_forward_without_a_tensor_is_told_so(tmp_path: Path) -> None:
 
 
 def test_too_many_bytes_for_a_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "LARGEST", 11)
+    monkeypatch.setattr(file, "LARGEST", 11)
     module = nn.LinearConfig(3, 1).init(DEVICE)
     assert "16 bytes" in _refused(module, X, tmp_path / "model.onnx")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .lengths import is_free
-from .merging import Node, in_order
+from .merging import Node, Numbers, in_order
 
 
 def simplified(outputs: Sequence[Node]) -> list[Node]:
@@ -125,15 +125,31 @@ def _bias(node: Node, uses: dict[int, int]) -> None:
 
 
 def _masked(node: Node, uses: dict[int, int]) -> None:
-    """A softmax of numbers of which a mask has set some to -inf."""
-    if node.operation == "softmax" and _hides(node.arguments[0]):
+    """A softmax of numbers of which masks may have set a whole row to -inf."""
+    if node.operation == "softmax" and _may_hide_a_row(*node.arguments):
         node.operation = "masked_softmax"
 
 
-def _hides(node: Node) -> bool:
-    hidden = node.arguments[2] if node.operation == "mask_where" else 0.0
-    number = hidden.fill if isinstance(hidden, Node) else hidden
-    return number is not None and bool(number == -math.inf)
+def _may_hide_a_row(node: Node, dim: int) -> bool:
+    """Whether masks can leave nothing of a row. Of one mask that is known, as a causal one is, its rows tell it."""
+    masks: list[Node] = []
+    while node.operation == "mask_where" and _number(node.arguments[2]) == -math.inf:
+        masks.append(node.arguments[1])
+        node = node.arguments[0]
+    rows = _rows_of(masks[0]) if len(masks) == 1 and dim == len(node.shape) - 1 else None
+    return bool(masks) and (rows is None or bool(rows.all(axis=-1).any()))
+
+
+def _number(x: Node | float) -> object:
+    return x.fill if isinstance(x, Node) else x
+
+
+def _rows_of(mask: Node) -> Numbers | None:
+    """The rows of a mask that depends on no input, before they are repeated for each sample; None if it is another."""
+    while mask.operation in ("expand", "reshape") and mask.arguments[0].shape[-1] == mask.shape[-1]:
+        mask = mask.arguments[0]
+    rows: Numbers | None = mask.arguments[0] if mask.operation == "spread" else mask.value
+    return rows
 
 
 PATTERNS: tuple[Callable[[Node, dict[int, int]], None], ...] = (_padding, _pool, _bias, _masked)
