@@ -85,7 +85,7 @@ def cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Val
     return cast_to(x, dtype_of(to))
 
 
-@operator("CastLike", 15, 19, 21, 23, 24, 25)
+@operator("CastLike", 15, 19, 21, 23, 24, 25, numbers=[1])
 def cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
     """The same numbers in the dtype of another tensor."""
     return cast_to(x, like.dtype)
@@ -107,7 +107,7 @@ def _cast(x: AnyTensor, dtype: str) -> AnyTensor:
     return (x if str(x.dtype).startswith(("int", "uint")) else x.int()).cast(dtype)
 
 
-@operator("EyeLike", 9, 22)
+@operator("EyeLike", 9, 22, numbers=[0])
 def eye_like(x: Value, *, dtype: int | None = None, k: int = 0) -> Value:
     """1 on a diagonal, 0 elsewhere."""
     rows, columns = x.shape
