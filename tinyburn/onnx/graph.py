@@ -84,9 +84,10 @@ class Step:
             ) from error
         finally:
             leave(token)
-        for name, result in zip(self.outputs, results, strict=False):
-            if name:
-                scope[name] = result
+        if any(self.outputs[len(results) :]):
+            reason = f"it gives {len(results)} values, and {len(self.outputs)} are asked for"
+            raise OnnxError(f"{self.row.name} ({self.path})", reason)
+        scope.update((name, result) for name, result in zip(self.outputs, results, strict=False) if name)
         for name in self.last:
             scope.pop(name, None)
 

@@ -24,8 +24,8 @@ from .values import Flow, Value
 _EMPTY: Mapping[str, int] = {}
 
 
-def inspect(source: Source, dims: Mapping[str, int] = _EMPTY) -> str:
-    """A table of a model's nodes with the shapes that they give, and every reason why it cannot run.
+def inspect(source: Source, dims: Mapping[str, int] = _EMPTY) -> tuple[str, bool]:
+    """A table of a model's nodes with the shapes that they give, every reason why it cannot run, and whether it can.
 
     Args:
         source: as of `load`.
@@ -45,7 +45,7 @@ def inspect(source: Source, dims: Mapping[str, int] = _EMPTY) -> str:
         problems = _shapes(graph, ports, dims, shapes)
     lines = [head, "", _nodes(proto, shapes)]
     lines += ["", "It cannot run:", *[f"  {problem}" for problem in problems]] if problems else []
-    return "\n".join(lines)
+    return "\n".join(lines), not problems
 
 
 def _head(proto: Any, opsets: Mapping[str, int], graph: Graph, ports: list[Port]) -> str:

@@ -16,7 +16,7 @@ from .protos import dtype_of
 from .reading import Reader, check_dtypes, opsets_of, read_model
 from .source import is_large, written
 from .table import OLDEST
-from .values import HOST, AnyTensor, Flow, Value, moved
+from .values import HOST, AnyTensor, Flow, Value, dtype_on, moved
 
 Result: TypeAlias = AnyTensor | list[Any] | None
 Source: TypeAlias = str | os.PathLike[str] | bytes
@@ -81,7 +81,8 @@ class Port:
             return _flow(given)
         if not isinstance(given, Tensor):
             raise OnnxError(f"input {self}", f"it is of type {type(given).__name__}, and no tensor")
-        problems = [] if given.dtype == self.dtype else [f"its dtype is {given.dtype}"]
+        is_same = given.dtype in (self.dtype, dtype_on(self.dtype, given.device))
+        problems = [] if is_same else [f"its dtype is {given.dtype}"]
         is_scalar = self.shape == ()
         declared = (1,) if is_scalar else self.shape
         if declared is not None:
@@ -116,7 +117,7 @@ class OnnxModule(Module):
         self._device = device
         self._limits = limits or Limits()
         for name, value in _moved_to(graph, device).items():
-            if hasattr(Module, name) or name in vars(self):
+            if hasattr(OnnxModule, name) or name in vars(self):
                 raise OnnxError(
                     f"initializer {name}", "a module has another use of this name", hint="give it another one"
                 )
@@ -147,6 +148,11 @@ class OnnxModule(Module):
         run = Run(device, self._limits, watch)
         found = [result(moved(flow, device)) for flow in self._graph.run({**self._own_values(), **values}, run)]
         return found[0] if len(found) == 1 else tuple(found)
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """What it takes, in order: each has a name, a shape and a dtype."""
+        return tuple(self._ports)
 
     @property
     def parts(self) -> dict[str, Param[Any, Any] | AnyTensor]:

@@ -80,8 +80,7 @@ def _parsed(data: bytes, asked: str) -> Any:
     try:
         model.ParseFromString(data)
     except Exception as error:  # protobuf's own, of several classes
-        words = " ".join(str(error).split())[:200]
-        raise OnnxError(asked, f"it is no ONNX model, or damaged: {words}") from error
+        raise OnnxError(asked, "it is no ONNX model, or damaged") from error
     if not model.graph.node and not model.graph.output:
         raise OnnxError(asked, "it is no ONNX model, or damaged: there is no graph in it")
     return model

@@ -155,6 +155,8 @@ class Reader:
                 continue  # a function's call leaves it out, so the operator's default holds
             try:
                 value = attribute_value(one)
+                if given.name in ("to", "dtype"):
+                    dtype_of(value)
             except OnnxError as error:
                 self.problems.append(f"{path}: attribute {given.name}: {error}")
                 continue

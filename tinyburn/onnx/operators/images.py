@@ -78,21 +78,16 @@ def resize(
     manner = Manner(mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a)
     manner = manner._replace(exclude_outside=exclude_outside, antialias=antialias, extrapolation=extrapolation_value)
     dims = [dim % x.rank for dim in axes] if axes is not None else list(range(x.rank))
-    crops = manner.places == "tf_crop_and_resize" and roi is not None
-    edges = (
-        roi.numbers("the roi of Resize").tolist()
-        if crops and roi is not None
-        else [0.0] * len(dims) + [1.0] * len(dims)
-    )
-    given = None if scales is None or not scales.shape[0] else scales.numbers("the scales of Resize").tolist()
-    if given is None:
-        if sizes is None:
-            raise OnnxError("Resize", "neither scales nor sizes are given")
+    if scales is not None and scales.shape[0]:
+        sides = _by_scales(x, dims, scales.numbers("the scales of Resize").tolist())
+    elif sizes is not None:
         sides = _by_sizes(x, dims, sizes.ints("the sizes of Resize"), keep_aspect_ratio_policy)
     else:
-        sides = _by_scales(x, dims, given, edges)
-    count = len(dims)
-    sides = [side._replace(start=edges[at], end=edges[count + at]) for at, side in enumerate(sides)]
+        raise OnnxError("Resize", "neither scales nor sizes are given")
+    if roi is not None and manner.places == "tf_crop_and_resize":
+        edges = roi.numbers("the roi of Resize").tolist()
+        count = len(dims)
+        sides = [side._replace(start=edges[at], end=edges[count + at]) for at, side in enumerate(sides)]
     return _resized(x, sides, manner, run)
 
 
@@ -115,22 +110,17 @@ def upsample(x: Value, scales: Value, *, mode: str = "nearest", run: Run) -> Val
 
 
 def _upsampled(x: Value, scales: list[float], mode: str, run: Run) -> Value:
-    dims = list(range(x.rank))
-    sides = _by_scales(x, dims, scales, [0.0] * x.rank + [1.0] * x.rank)
+    sides = _by_scales(x, list(range(x.rank)), scales)
     return _resized(x, sides, Manner("linear" if mode == "bilinear" else mode), run)
 
 
 # Lengths
 
 
-def _by_scales(x: Value, dims: list[int], scales: list[float], edges: list[float]) -> list[Side]:
+def _by_scales(x: Value, dims: list[int], scales: list[float]) -> list[Side]:
     """Rounded down."""
-    sides = []
-    for at, (dim, scale) in enumerate(zip(dims, scales, strict=True)):
-        given = x.shape[dim]
-        part = edges[len(dims) + at] - edges[at]
-        sides.append(Side(dim, given, floor(given * part * scale), scale))
-    return sides
+    pairs = zip(dims, scales, strict=True)
+    return [Side(dim, x.shape[dim], floor(x.shape[dim] * scale), scale) for dim, scale in pairs]
 
 
 def _by_sizes(x: Value, dims: list[int], sizes: list[int], policy: str) -> list[Side]:
@@ -162,25 +152,25 @@ def _resized(x: Value, sides: list[Side], manner: Manner, run: Run) -> Value:
 
 
 def _places(side: Side, way: str) -> Numbers:
-    """Where in the input each element of the result is."""
-    here = np.arange(side.length, dtype=np.float64)
-    given, whole = side.given, side.scale * side.given
+    """Where in the input each element of the result is: in float32, in which a scale of 0.8 is as good as 4 / 5."""
+    here = np.arange(side.length, dtype=np.float32)
+    given, scale = side.given, np.float32(side.scale)
+    whole = side.scale * given
     if way == "asymmetric":
-        return here / side.scale
+        return here / scale
     if way == "align_corners":
         return here * ((given - 1) / (whole - 1)) if whole != 1 else here * 0.0
     if way == "tf_crop_and_resize":
-        part = side.end - side.start
-        moved = here * (part * (given - 1) / (whole - 1)) if whole != 1 else here * 0.0 + part * (given - 1) / 2
-        return moved + side.start * (given - 1)
+        share = here / (side.length - 1) if side.length > 1 else here + 0.5
+        return (side.start + share * (side.end - side.start)) * (given - 1)
     if way == "tf_half_pixel_for_nn":
-        return (here + 0.5) / side.scale
+        return (here + 0.5) / scale
     if way == "pytorch_half_pixel" and side.length == 1:
-        return here - 0.5
+        return here
     if way in ("half_pixel", "pytorch_half_pixel"):
-        return (here + 0.5) / side.scale - 0.5
+        return (here + 0.5) / scale - 0.5
     if way == "half_pixel_symmetric":
-        return given / 2 * (1 - side.length / whole) + (here + 0.5) / side.scale - 0.5
+        return given / 2 * (1 - side.length / whole) + (here + 0.5) / scale - 0.5
     raise OnnxError("coordinate_transformation_mode", f"there is no {way!r}")
 
 

@@ -168,9 +168,9 @@ def local_response_normalization(
 ) -> Value:
     """``x / (bias + alpha / size * squares) ** beta``, with the sum of the squares of so many channels around."""
     flat = x.tensor.reshape((*x.shape[:2], -1))
-    before = (size - 1) // 2
-    squares = flat.square().pad([(before, size - 1 - before), (0, 0)])
-    sums = squares.unfold(1, size, 1).sum_dim(-1).squeeze(-1)
+    before, after = (min(more, x.shape[1]) for more in ((size - 1) // 2, size // 2))
+    squares = flat.square().pad([(before, after), (0, 0)])
+    sums = squares.unfold(1, before + 1 + after, 1).sum_dim(-1).squeeze(-1)
     return Value((flat / (sums * (alpha / size) + bias).powf_scalar(beta)).reshape(x.shape))
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tinyburn.base.errors import OnnxError
+from tinyburn.onnx.graph import Run
 from tinyburn.onnx.protos import dtype_of
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value
@@ -158,9 +159,10 @@ def conv_integer(
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
+    run: Run,
 ) -> Value:
     """A convolution in int32, of what is left after the zero points, so that padding is 0."""
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], auto_pad, pads, strides, dilations)
+    geometry = geometry_of(x, weight.shape[2:], run, auto_pad, pads, strides, dilations)
     given, kernel = _centred(x, x_zero, 1), _centred(weight, w_zero, 0)
     return Value(convolved(given.tensor, kernel.tensor, geometry, group))
 
@@ -183,9 +185,10 @@ def qlinear_conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
+    run: Run,
 ) -> Value:
     """A convolution of a quantized input and weight, quantized again. The bias, int32, adds to the sums."""
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], auto_pad, pads, strides, dilations)
+    geometry = geometry_of(x, weight.shape[2:], run, auto_pad, pads, strides, dilations)
     given, kernel = _centred(x, x_zero, 1), _centred(weight, w_zero, 0)
     sums = Value(convolved(given.tensor, kernel.tensor, geometry, group))
     if bias is not None:

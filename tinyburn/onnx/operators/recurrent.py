@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     """What the three operators have in common.
 
     Attributes:
-        clip: the bound of what goes into an activation; None for none.
+        clip: the bound of what goes into the activation of a gate; None for none.
         layout: 1 where the batch is the first dim.
     """
 
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
         function, alpha, beta = ACTIVATIONS[name.lower()]
         a = 0.0 if alpha is None else next(alphas, alpha)
         b = 0.0 if beta is None else next(betas, beta)
-        return lambda x: function(x if self.clip is None else x.clamp(-self.clip, self.clip), a, b)
+        return lambda x: function(x, a, b)
 
 
 class Part(NamedTuple):
@@ -85,6 +85,11 @@ class Part(NamedTuple):
     input_bias: AnyTensor
     hidden_bias: AnyTensor
     functions: Sequence[Function]
+    clip: float | None
+
+    def clipped(self, x: AnyTensor) -> AnyTensor:
+        """What goes into the activation of a gate."""
+        return x if self.clip is None else x.clamp(-self.clip, self.clip)
 
     def gates(self, x: AnyTensor) -> list[AnyTensor]:
         """The gates, which are side by side in the last dim."""
@@ -107,6 +112,7 @@ def _parts(weight: Value, recurrence: Value, bias: Value | None, settings: Setti
             biases[at, :rows],
             biases[at, rows:],
             functions[at * each : (at + 1) * each],
+            settings.clip,
         )
         for at in range(count)
     ]
@@ -197,7 +203,7 @@ def rnn(
 
 def _rnn_step(part: Part) -> Step:
     def step(given: AnyTensor, states: Tensors) -> Tensors:
-        return (part.functions[0](given + states[0] @ part.hidden + part.hidden_bias),)
+        return (part.functions[0](part.clipped(given + states[0] @ part.hidden + part.hidden_bias)),)
 
     return step
 
@@ -238,9 +244,9 @@ def _gru_step(part: Part, resets_product: bool) -> Step:
 
     def step(given: AnyTensor, states: Tensors) -> Tensors:
         (hidden,) = states
-        update, reset = part.gates(f(given[:, :size] + hidden @ of_gates + gate_bias))
+        update, reset = part.gates(f(part.clipped(given[:, :size] + hidden @ of_gates + gate_bias)))
         product = (hidden if resets_product else reset * hidden) @ of_new + new_bias
-        new = g(given[:, size:] + (reset * product if resets_product else product))
+        new = g(part.clipped(given[:, size:] + (reset * product if resets_product else product)))
         return (new + update * (hidden - new),)
 
     return step
@@ -283,14 +289,14 @@ def _lstm_step(part: Part, peephole: AnyTensor | None, is_coupled: bool) -> Step
     of_input, of_output, of_forget = [None] * 3 if peephole is None else part.gates(peephole)
 
     def seen(gate: AnyTensor, cell: AnyTensor, weight: AnyTensor | None) -> AnyTensor:
-        return f(gate if weight is None else gate + cell * weight)
+        return f(part.clipped(gate if weight is None else gate + cell * weight))
 
     def step(given: AnyTensor, states: Tensors) -> Tensors:
         hidden, before = states
         i, o, forget, new = part.gates(given + hidden @ part.hidden + part.hidden_bias)
         i = seen(i, before, of_input)
         forget = 1.0 - i if is_coupled else seen(forget, before, of_forget)
-        cell = forget * before + i * g(new)
+        cell = forget * before + i * g(part.clipped(new))
         return seen(o, cell, of_output) * h(cell), cell
 
     return step

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tinyburn.base.errors import OnnxError
+from tinyburn.nn.geometry import Geometry
 from tinyburn.nn.normalize import narrowed, widened
 from tinyburn.onnx.graph import Run
 from tinyburn.onnx.table import operator
@@ -24,6 +25,7 @@ from .images import cubic_far, cubic_near
 from .windows import geometry_of
 
 Ints: TypeAlias = tuple[int, ...]
+Numbers: TypeAlias = np.ndarray[Any, Any]
 Taps: TypeAlias = "list[tuple[AnyTensor, AnyTensor | None]]"
 """Elements around a place along one dim: their numbers, as floats, and their weights; None for 1."""
 
@@ -96,9 +98,9 @@ def grid_sample(
 
 
 def _padded_taps(place: AnyTensor, length: int, bounds: tuple[float, float], mode: str, padding: str) -> Taps:
-    """Brought into the image, if the padding is not zeros."""
+    """Brought into the image, if the padding is not zeros. What is beyond the border is the last element anyway."""
     place = place.round() if mode == "nearest" else place
-    if padding == "border":
+    if padding == "border" and mode != "cubic":
         place = place.clamp(0.0, length - 1.0)
     if padding != "reflection":
         return _taps(place, mode)
@@ -131,6 +133,24 @@ def affine_grid(theta: Value, size: Value, *, align_corners: int = 0, run: Run) 
 # In regions of interest
 
 
+class Parts(NamedTuple):
+    """How `RoiAlign` reads a region.
+
+    Attributes:
+        mode: ``avg`` or ``max``.
+        counts: into how many parts each dim is cut.
+        ratio: how many places are read along each dim of a part; 0 for as many as it has elements.
+        scale: of the corners.
+        shift: where the middle of the first element is.
+    """
+
+    mode: str
+    counts: Ints
+    ratio: int
+    scale: float
+    shift: float
+
+
 @operator("RoiAlign", 10)
 def roi_align_10(
     x: Value,
@@ -142,9 +162,11 @@ def roi_align_10(
     output_width: int = 1,
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
+    run: Run,
 ) -> Value:
     """Before version 16 the middle of the first element was at 0.5."""
-    return _roi_align(x, rois, samples, mode, (output_height, output_width), sampling_ratio, spatial_scale, 0.0)
+    parts = Parts(mode, (output_height, output_width), sampling_ratio, spatial_scale, 0.0)
+    return _roi_align(x, rois, samples, parts, run)
 
 
 @operator("RoiAlign", 16, 22)
@@ -159,6 +181,7 @@ def roi_align(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
     coordinate_transformation_mode: str = "half_pixel",
+    run: Run,
 ) -> Value:
     """Each region in equal parts, and the mean of some places of each part, or the largest term of these means.
 
@@ -166,42 +189,48 @@ def roi_align(
     places as a part has elements, which is read from the regions.
     """
     shift = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
-    return _roi_align(x, rois, samples, mode, (output_height, output_width), sampling_ratio, spatial_scale, shift)
+    parts = Parts(mode, (output_height, output_width), sampling_ratio, spatial_scale, shift)
+    return _roi_align(x, rois, samples, parts, run)
 
 
-def _roi_align(
-    x: Value, rois: Value, samples: Value, mode: str, counts: Ints, ratio: int, scale: float, shift: float
-) -> Value:
-    image, corners = widened(x.tensor), widened(rois.tensor) * scale - shift
-    which = samples.tensor.cast(image.device.int_dtype).reshape((-1, 1))
-    if ratio > 0:
-        result = _regions(image, corners, which, mode, counts, (ratio, ratio), shift)
+def _roi_align(x: Value, rois: Value, samples: Value, parts: Parts, run: Run) -> Value:
+    shape = (rois.shape[0], x.shape[1], *parts.counts)
+    check_elements("RoiAlign", (*shape, max(parts.ratio, 1) ** 2), run)
+    if rois.shape[0] == 0:
+        return Value(Tensor.zeros(shape, x.tensor.device, x.tensor.dtype))
+    image, corners = widened(x.tensor), widened(rois.tensor) * parts.scale - parts.shift
+    which = samples.tensor.cast(image.device.int_dtype).reshape((shape[0], 1))
+    if parts.ratio > 0:
+        result = _regions(image, corners, which, parts, (parts.ratio, parts.ratio))
         return Value(narrowed(result, x.tensor.dtype))
-    edges = rois.numbers("the regions of RoiAlign, whose places depend on their sizes,").astype(np.float64) * scale
-    sizes = np.stack([edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], 1)
-    sizes = sizes if shift else np.maximum(sizes, 1.0)
-    places = np.maximum(np.ceil(sizes / counts), 0).astype(int)
-    parts, order = [], []
-    for kind in np.unique(places, axis=0):
-        rows = np.flatnonzero((places == kind).all(1))
+    found, order = [], []
+    for places, rows in _alike(rois, parts):
+        check_elements("the places of RoiAlign", (len(rows), x.shape[1], *parts.counts, *places), run)
         chosen = Tensor.from_data(rows, image.device, image.device.int_dtype)
-        part = (corners.select(0, chosen), which.select(0, chosen))
-        parts.append(_regions(image, *part, mode, counts, tuple(map(int, kind)), shift))
+        found.append(_regions(image, corners.select(0, chosen), which.select(0, chosen), parts, places))
         order.append(rows)
-    back = np.argsort(np.concatenate(order))
-    result = Tensor.cat(parts, 0).select(0, Tensor.from_data(back, image.device, image.device.int_dtype))
-    return Value(narrowed(result, x.tensor.dtype))
+    back = Tensor.from_data(np.argsort(np.concatenate(order)), image.device, image.device.int_dtype)
+    return Value(narrowed(Tensor.cat(found, 0).select(0, back), x.tensor.dtype))
 
 
-def _regions(
-    x: AnyTensor, corners: AnyTensor, which: AnyTensor, mode: str, counts: Ints, places: Ints, shift: float
-) -> AnyTensor:
+def _alike(rois: Value, parts: Parts) -> Iterator[tuple[Ints, Numbers]]:
+    """The numbers of regions that have the same number of places in a part: as many as it has elements."""
+    what = "the regions of RoiAlign, whose places depend on their sizes,"
+    edges = rois.numbers(what).astype(np.float64) * parts.scale
+    sizes = np.stack([edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], 1)
+    sizes = sizes if parts.shift else np.maximum(sizes, 1.0)
+    places = np.maximum(np.ceil(sizes / parts.counts), 0).astype(int)
+    for kind in np.unique(places, axis=0):
+        yield tuple(kind.tolist()), np.flatnonzero((places == kind).all(1))
+
+
+def _regions(x: AnyTensor, corners: AnyTensor, which: AnyTensor, parts: Parts, places: Ints) -> AnyTensor:
     """Regions that have the same number of places: ``(regions, channels, *counts)``."""
-    regions, channels = corners.shape[0], x.shape[1]
+    regions, channels, counts = corners.shape[0], x.shape[1], parts.counts
     if min(places) == 0:
         return Tensor.zeros((regions, channels, *counts), x.device, x.dtype)
-    rows = _lines(corners, 1, counts[0], places[0], shift)
-    columns = _lines(corners, 0, counts[1], places[1], shift)
+    rows = _lines(corners, 1, counts[0], places[0], parts.shift)
+    columns = _lines(corners, 0, counts[1], places[1], parts.shift)
     shape = (regions, rows.shape[1], columns.shape[1])
     points = [rows.unsqueeze_dim(2).expand(shape), columns.unsqueeze_dim(1).expand(shape)]
     points = [one.reshape((regions, -1)) for one in points]
@@ -212,9 +241,9 @@ def _regions(
     terms = [values * weight * is_inside.unsqueeze_dim(2) for values, weight in _terms(x, which, taps, False)]
     whole = terms[0]
     for term in terms[1:]:
-        whole = whole + term if mode == "avg" else whole.maximum(term)
+        whole = whole + term if parts.mode == "avg" else whole.maximum(term)
     split = whole.reshape((regions, counts[0], places[0], counts[1], places[1], channels))
-    joined = split.mean_dims((2, 4)) if mode == "avg" else split.max_dims((2, 4))
+    joined = split.mean_dims((2, 4)) if parts.mode == "avg" else split.max_dims((2, 4))
     return joined.reshape((regions, *counts, channels)).permute(0, 3, 1, 2)
 
 
@@ -227,8 +256,9 @@ def _lines(corners: AnyTensor, first: int, count: int, places: int, shift: float
 
 
 @operator("MaxRoiPool", 1, 22, numbers=[1])
-def max_roi_pool(x: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Value:
+def max_roi_pool(x: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float = 1.0, run: Run) -> Value:
     """The largest of each part of a region, (sample, x1, y1, x2, y2); its corners are rounded, and belong to it."""
+    check_elements("MaxRoiPool", (rois.shape[0], x.shape[1], *pooled_shape), run)
     results = []
     for sample, *corners in rois.numbers("the regions of MaxRoiPool").tolist():
         left, top, right, bottom = [int(np.floor(corner * spatial_scale + 0.5)) for corner in corners]
@@ -236,7 +266,8 @@ def max_roi_pool(x: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: fl
         for dim, (start, end) in enumerate(((top, bottom), (left, right)), 2):
             part = _largest(part, dim, start, max(end - start + 1, 1), pooled_shape[dim - 2])
         results.append(part)
-    return Value(Tensor.cat(results, 0))
+    empty = Tensor.zeros((0, x.shape[1], *pooled_shape), x.tensor.device, x.tensor.dtype)
+    return Value(Tensor.cat([empty, *results], 0))
 
 
 def _largest(x: AnyTensor, dim: int, first: int, size: int, count: int) -> AnyTensor:
@@ -268,27 +299,33 @@ def deform_conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
+    run: Run,
 ) -> Value:
     """A convolution whose windows read beside their places, by offsets of their own, and weigh what they read.
 
     Dai et al. 2017, "Deformable Convolutional Networks". Channels come in groups with the same offsets.
     """
-    sizes, lengths = weight.shape[2:], offset.shape[2:]
-    samples, dims, points = x.shape[0], len(sizes), prod(sizes) * prod(lengths)
-    geometry = geometry_of(sizes, x.shape[2:], "NOTSET", pads, strides, dilations)
-    moves = offset.tensor.reshape((samples * offset_group, prod(sizes), dims, prod(lengths)))
+    lengths, size, points = offset.shape[2:], prod(weight.shape[2:]), prod(weight.shape[2:]) * prod(offset.shape[2:])
+    geometry = geometry_of(x, weight.shape[2:], run, "NOTSET", pads, strides, dilations)
+    batch = x.shape[0] * offset_group
+    image = x.tensor.reshape((batch, x.shape[1] // offset_group, *x.shape[2:]))
+    moves = offset.tensor.reshape((batch, size, geometry.dims, prod(lengths)))
     taps = []
-    for dim, (start, _) in enumerate(geometry.options(x.shape[2:]).padding):
-        there = np.indices((*sizes, *lengths))
-        place = there[dim] * geometry.dilation[dim] + there[dims + dim] * geometry.stride[dim] - start
+    for dim, place in enumerate(_window_places(x, geometry, lengths)):
         rest = Tensor.from_data(place.reshape(1, points), x.tensor.device, x.tensor.dtype)
-        taps.append(_taps(moves[:, :, dim].reshape((samples * offset_group, points)) + rest, "linear"))
-    channels = x.shape[1] // offset_group
-    image = x.tensor.reshape((samples * offset_group, channels, *x.shape[2:]))
+        taps.append(_taps(moves.narrow(2, dim, 1).reshape((batch, points)) + rest, "linear"))
     found = _sampled(image, taps, is_zero_outside=True)
     if mask is not None:
-        found = found * mask.tensor.reshape((samples * offset_group, 1, points))
-    columns = found.reshape((samples, group, weight.shape[1] * prod(sizes), prod(lengths)))
-    rows = weight.tensor.reshape((1, group, weight.shape[0] // group, weight.shape[1] * prod(sizes)))
-    result = (rows @ columns).reshape((samples, weight.shape[0], *lengths))
-    return Value(result if bias is None else result + bias.tensor.reshape((1, -1, *[1] * dims)))
+        found = found * mask.tensor.reshape((batch, 1, points))
+    columns = found.reshape((x.shape[0], group, weight.shape[1] * size, prod(lengths)))
+    rows = weight.tensor.reshape((1, group, weight.shape[0] // group, weight.shape[1] * size))
+    result = (rows @ columns).reshape((x.shape[0], weight.shape[0], *lengths))
+    return Value(result if bias is None else result + bias.tensor.reshape((1, -1, *[1] * geometry.dims)))
+
+
+def _window_places(x: Value, geometry: Geometry, counts: Ints) -> list[Numbers]:
+    """Where each place of each window is, in each dim: ``(*sizes, *counts)``."""
+    there = np.indices((*geometry.sizes, *counts))
+    pads = geometry.options(x.shape[2:]).padding
+    dims = enumerate(zip(geometry.dilation, geometry.stride, pads, strict=True))
+    return [there[at] * apart + there[geometry.dims + at] * step - start for at, (apart, step, (start, _)) in dims]

