@@ -70,6 +70,7 @@ def test_a_large_batch_comes_back_bit_for_bit(example: Example, tmp_path: Path) 
         np.testing.assert_array_equal(one, expected)
 
 
+@pytest.mark.parametrize("example", MODELS, ids=lambda example: example.name)
 def test_the_same_module_is_the_same_bytes(example: Example, tmp_path: Path) -> None:
     for name in ("one.onnx", "two.onnx"):
         _saved(example, tmp_path / name)
