@@ -5,7 +5,8 @@ there is no JavaScript of our own. Where no widget can run (a fresh clone, GitHu
 that stands for all of its states. `ipywidgets` is loaded when a widget is first shown.
 """
 
+from .batch_lines import batch
 from .live import Live
 from .stepper import stepper
 
-__all__ = ["Live", "stepper"]
+__all__ = ["Live", "batch", "stepper"]
