@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from .cards import MARGIN
 from .picture import Picture
-from .svg import Tip, page, text, text_width, without_tips
+from .svg import Tip, page, parts_of, text, without_tips, xy
 
 _CAPTION = 26.0
 _BETWEEN = 10.0
-_SIZE = re.compile(r'<svg xmlns="[^"]+" width="(\S+)" height="(\S+)"')
 _TITLE_CHARACTER = 7.9
 
 
@@ -22,14 +20,18 @@ def stacked(title: str, pictures: Mapping[str, Picture]) -> Picture:
     """
     body = [text(MARGIN, MARGIN + 10, title, "ink title")]
     tips: list[Tip] = []
-    width, y = 2 * MARGIN + _TITLE_CHARACTER * len(title), MARGIN + 20
-    for name, picture in pictures.items():
-        drawing, found = without_tips(picture.svg)
-        wide, high = (float(number) for number in _SIZE.findall(drawing)[0])
+    width, y = _title_width(title), MARGIN + 28
+    parts = [parts_of(picture.svg) for picture in pictures.values()]
+    for (name, picture), part in zip(pictures.items(), parts, strict=True):
         body.append(text(MARGIN, y + 16, name, "ink title"))
         y += _CAPTION
-        body.append(drawing.replace("<svg ", f'<svg y="{y:g}" ', 1).rstrip("\n"))
-        tips += [tip.moved(0, y) for tip in found]
-        width, y = max(width, wide, 2 * MARGIN + text_width(name)), y + high + _BETWEEN
+        body += [f'<g transform="translate({xy(0, y)})">', *part.body, "</g>"]
+        tips += [tip.moved(0, y) for tip in without_tips(picture.svg)[1]]
+        width, y = max(width, part.size[0], _title_width(name)), y + part.size[1] + _BETWEEN
     words = "\n\n".join(f"{name}: {picture!r}" for name, picture in pictures.items())
-    return Picture(title, words, page(width, y, title, body, tips=tips))
+    svg = page(width, y, title, body, parts[0].definitions, parts[0].style, tips)
+    return Picture(title, words, svg)
+
+
+def _title_width(words: str) -> float:
+    return 2 * MARGIN + _TITLE_CHARACTER * len(words)

@@ -7,6 +7,7 @@ that stands for all of its states. `ipywidgets` is loaded when a widget is first
 
 from .batch_lines import batch
 from .live import Live
+from .memory_strip import memory
 from .stepper import stepper
 
-__all__ = ["Live", "batch", "stepper"]
+__all__ = ["Live", "batch", "memory", "stepper"]
