@@ -6,8 +6,9 @@ that stands for all of its states. `ipywidgets` is loaded when a widget is first
 """
 
 from .batch_lines import batch
+from .depth_fan import depth_fan
 from .live import Live
 from .memory_strip import memory
 from .stepper import stepper
 
-__all__ = ["Live", "batch", "memory", "stepper"]
+__all__ = ["Live", "batch", "depth_fan", "memory", "stepper"]
