@@ -110,7 +110,12 @@ def test_text_by_hand() -> None:
     ("tried", "begin", "row", "key"),
     [
         ((10, 62), "A batch of 10 needs 62 B and fits", "10  62  38 B left", "10 need 62 B, 38 B left"),
-        ((40, 242), "A batch of 40 needs 242 B and does not fit", "40  242  142 B too many", "40 need 242 B, 142 B too many"),
+        (
+            (40, 242),
+            "A batch of 40 needs 242 B and does not fit",
+            "40  242  142 B too many",
+            "40 need 242 B, 142 B too many",
+        ),
     ],
 )
 def test_a_batch_size_that_was_tried(tried: tuple[int, int], begin: str, row: str, key: str) -> None:

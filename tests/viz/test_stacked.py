@@ -23,9 +23,7 @@ def both() -> Picture:
 
 
 def test_the_text_has_the_name_the_title_and_the_text_of_each() -> None:
-    assert repr(both()) == (
-        "Two of them\n\nfirst: title of one\n\ntext of one\n\nsecond: title of two\n\ntext of two"
-    )
+    assert repr(both()) == ("Two of them\n\nfirst: title of one\n\ntext of one\n\nsecond: title of two\n\ntext of two")
 
 
 def test_all_words_are_there_and_none_meets_another_or_leaves_the_page() -> None:

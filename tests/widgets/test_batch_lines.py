@@ -66,7 +66,10 @@ def test_the_picture_is_that_of_viz() -> None:
         (lambda: widgets.batch(3, 1000), "int is no job"),  # type: ignore[arg-type]
         (lambda: widgets.batch(job, 0), "available_bytes is 0"),
         (lambda: widgets.batch(job, 1000, batch_size=0), "batch_size is 0, and must be a whole number from 1"),
-        (lambda: widgets.batch(job, 1000, dtype="int8"), "dtype is 'int8', and must be one of float16, float32, float64"),
+        (
+            lambda: widgets.batch(job, 1000, dtype="int8"),
+            "dtype is 'int8', and must be one of float16, float32, float64",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong(call: Any, reason: str) -> None:

@@ -27,13 +27,13 @@ def test_each_control_is_handed_to_the_readers_function() -> None:
     found = widgets.depth_fan(by_hand, gain=2.0, layers=11)
     assert names_of(found) == ["Gain", "-", "Activation function", "Layers", "-"]
     assert title_of_chosen(found) == "relu, gain 2 explodes"
-    assert asked == [("relu", 2.0, 11), ("relu", 0.5, 11), ("relu", 1.0, 11)]
+    assert sorted(asked) == [("relu", 0.5, 11), ("relu", 1.0, 11), ("relu", 2.0, 11)]
     control(found, "Gain").value = 1.5
     assert title_of_chosen(found) == "relu, gain 1.5 stays"
     control(found, "Activation function").value = "tanh"
     control(found, "Layers").value = 21
     assert title_of_chosen(found) == "tanh, gain 1.5 explodes"
-    assert asked[-1] == ("tanh", 2.0, 21)
+    assert {each[0::2] for each in asked[-3:]} == {("tanh", 21)}
 
 
 def title_of_chosen(found: widgets.Live) -> str:

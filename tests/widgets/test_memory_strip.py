@@ -44,7 +44,11 @@ def test_each_way_and_each_batch_is_a_plan() -> None:
     found = shown()
     assert names_of(found) == ["Checkpointing", "Batch size", "-"]
     balanced: Any = Autodiff[Meta, BalancedCheckpointing]
-    for way, step, made in (("balanced", job, balanced), ("3 segments", in_segments, Autodiff[Meta]), ("none", job, Autodiff[Meta])):
+    for way, step, made in (
+        ("balanced", job, balanced),
+        ("3 segments", in_segments, Autodiff[Meta]),
+        ("none", job, Autodiff[Meta]),
+    ):
         control(found, "Checkpointing").value = way
         for batch in (10, 20):
             control(found, "Batch size").value = batch

@@ -10,5 +10,6 @@ from .depth_fan import depth_fan
 from .live import Live
 from .memory_strip import memory
 from .stepper import stepper
+from .update_ratios import update_ratios
 
-__all__ = ["Live", "batch", "depth_fan", "memory", "stepper"]
+__all__ = ["Live", "batch", "depth_fan", "memory", "stepper", "update_ratios"]

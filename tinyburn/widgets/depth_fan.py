@@ -41,9 +41,7 @@ MOST_LAYERS, MOST_GAIN = 60, 4.0
 _WIDTH, _SAMPLES = 32, 64
 
 
-def depth_fan(
-    gradients: Deep | None = None, *, gain: float = 1.0, activation: str = "relu", layers: int = 20
-) -> Live:
+def depth_fan(gradients: Deep | None = None, *, gain: float = 1.0, activation: str = "relu", layers: int = 20) -> Live:
     """`viz.depth_fan` of a deep model, with a gain, an activation function and a number of layers to choose.
 
     The models with the gains 0.5, 1 and 2 stand beside the chosen one.
