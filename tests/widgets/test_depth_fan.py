@@ -15,7 +15,7 @@ asked: list[tuple[str, float, int]] = []
 
 
 def by_hand(function: Any, gain: float, layers: int) -> Any:
-    """Each layer multiplies by the gain, and no more: the gradient of the first of 11 is the gain to the power of 10."""
+    """Each layer multiplies by the gain, and no more: the gradient of the first of 11 is gain ** 10."""
     (name,) = [name for name, each in FUNCTIONS.items() if each is function]
     asked.append((name, gain, layers))
     return scaled(gain, layers).sum().backward(record_flow=True)

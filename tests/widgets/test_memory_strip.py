@@ -1,4 +1,4 @@
-"""The strip with controls: each way to keep less is planned on the same scale, and counted by hand for a small chain."""
+"""The strip with controls: each way to keep less is planned, on one scale, and counted by hand for a small chain."""
 
 from __future__ import annotations
 

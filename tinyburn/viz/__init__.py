@@ -23,6 +23,7 @@ from .picture import Picture
 from .receipt import receipt
 from .stepper import Stepper, stepper
 from .update_ratios import update_ratio, update_ratios
+from .windows import windows
 
 __all__ = [
     "LiveCurve",
@@ -46,4 +47,5 @@ __all__ = [
     "stepper",
     "update_ratio",
     "update_ratios",
+    "windows",
 ]

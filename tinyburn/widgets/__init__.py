@@ -11,5 +11,6 @@ from .live import Live
 from .memory_strip import memory
 from .stepper import stepper
 from .update_ratios import update_ratios
+from .windows import windows
 
-__all__ = ["Live", "batch", "depth_fan", "memory", "stepper", "update_ratios"]
+__all__ = ["Live", "batch", "depth_fan", "memory", "stepper", "update_ratios", "windows"]
