@@ -4,6 +4,7 @@ The pictures of a graph start from `model`, those of memory from the event log; 
 names below.
 """
 
+from .attention import attention
 from .backward_graph import backward_graph
 from .batch_lines import batch
 from .byte_ladder import byte_ladder
@@ -29,6 +30,7 @@ __all__ = [
     "LiveCurve",
     "Picture",
     "Stepper",
+    "attention",
     "backward_graph",
     "batch",
     "byte_ladder",

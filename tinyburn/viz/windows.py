@@ -50,7 +50,7 @@ def windows(
         padding: rows above and below the image, and columns left and right of it, which are 0.
         window: the one that is shown, from 1 on, in the order in which one reads.
 
-    Raises ConfigError for numbers that make no sense, an image that is too large to draw, or a window that is not there.
+    Raises ConfigError for numbers that make no sense, an image too large to draw, or a window that is not there.
     """
     _check(lengths, kernel_size, stride, padding)
     given = (lengths, *[per_dim(each, 2) for each in (kernel_size, stride, padding)])
