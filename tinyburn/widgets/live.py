@@ -46,14 +46,15 @@ class Live:
 
     Args:
         still: the picture that stands for all states.
-        draw: gives the picture of one state, from the values of the controls by name. It is asked once for a state.
+        draw: gives the picture of one state, from the values of the controls by name. The widget asks once for a state.
             Where it raises, the widget shows the message in place of a picture.
         controls: makes the controls. It gets the module ``ipywidgets``, and is called when the widget is first shown.
     """
 
     def __init__(self, still: Picture, draw: Callable[..., Picture], controls: Callable[[Any], Controls]) -> None:
         self.still = still
-        self._draw, self._make = lru_cache(STATES)(draw), controls
+        self.draw, self._make = draw, controls
+        self._drawn = lru_cache(STATES)(draw)
 
     def __repr__(self) -> str:
         return repr(self.still)
@@ -78,7 +79,7 @@ class Live:
     @property
     def picture(self) -> Picture:
         """What the controls say now."""
-        return self._draw(**{name: control.value for name, control in self.controls.values.items()})
+        return self._drawn(**{name: control.value for name, control in self.controls.values.items()})
 
     @cached_property
     def widget(self) -> Any:

@@ -32,7 +32,7 @@ def windows(lengths: tuple[int, int] = (8, 8), kernel_size: int = 3, *, stride: 
         return drawn_windows(lengths, kernel_size, stride=stride, padding=padding, window=window)
 
     def controls(widgets: Any) -> Controls:
-        kernel = number(widgets, "Kernel size", kernel_size, 1, largest)
+        kernel = number(widgets, "Filter size", kernel_size, 1, largest)
         step = number(widgets, "Stride", stride, 1, MOST_STRIDE)
         around = number(widgets, "Padding", padding, 0, MOST_PADDING)
         window, slider = with_slider(widgets, number(widgets, "Window", 1, 1, 1))
