@@ -13,7 +13,7 @@ from typing import Any
 from race import SCALE, race, timer
 from result import Row, Target
 
-from tinyburn import Autodiff, Distribution, NdArray, Tensor, activation, nn, widgets
+from tinyburn import Distribution, NdArray, Tensor, activation, nn, widgets
 from tinyburn.autodiff import checkpoint
 
 ROUNDS = 20

@@ -27,5 +27,5 @@ def frame_of(shown: Live) -> str:
 
 
 def names_of(shown: Live) -> list[str]:
-    """The names of all controls that are seen, from left to right; a slider, which has none, as ``-``."""
-    return [each.description or "-" for each in shown.controls.row if each.layout.display != "none"]
+    """The names of all controls that are seen, from left to right."""
+    return [each.description for each in shown.controls.row if each.layout.display != "none"]

@@ -12,7 +12,7 @@ from tinyburn import ConfigError, viz, widgets
 
 def test_each_control_is_in_the_picture() -> None:
     found = widgets.attention(hand(), "abc", position=1)
-    assert names_of(found) == ["Head", "Previous position", "Next position", "Position", "-"]
+    assert names_of(found) == ["Head", "Previous position", "Next position", "Position", "or slide"]
     assert frame_of(found) == viz.attention(hand(), "abc", position=1).html
     control(found, "Head").value = 1
     assert frame_of(found) == viz.attention(hand(), "abc", head=1, position=1).html
@@ -32,7 +32,7 @@ def test_the_still_picture_has_all_heads() -> None:
 
 def test_one_head_has_no_choice_of_heads() -> None:
     found = widgets.attention(hand()[:1], "abc", position=2)
-    assert names_of(found) == ["Previous position", "Next position", "Position", "-"]
+    assert names_of(found) == ["Previous position", "Next position", "Position", "or slide"]
     assert found.still == viz.attention(hand()[:1], "abc", position=2)
     assert frame_of(found) == found.still.html
 

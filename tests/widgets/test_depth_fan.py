@@ -25,7 +25,7 @@ def test_each_control_is_handed_to_the_readers_function() -> None:
     """2 ** 10 is more than 100, and 1.5 ** 10 is 58."""
     asked.clear()
     found = widgets.depth_fan(by_hand, gain=2.0, layers=11)
-    assert names_of(found) == ["Gain", "-", "Activation function", "Layers", "-"]
+    assert names_of(found) == ["Gain", "Activation function", "Layers", "or slide"]
     assert title_of_chosen(found) == "relu, gain 2 explodes"
     assert sorted(asked) == [("relu", 0.5, 11), ("relu", 1.0, 11), ("relu", 2.0, 11)]
     control(found, "Gain").value = 1.5

@@ -42,7 +42,7 @@ def peak(step: Any, batch: int, made: Any = Autodiff[Meta]) -> int:
 
 def test_each_way_and_each_batch_is_a_plan() -> None:
     found = shown()
-    assert names_of(found) == ["Checkpointing", "Batch size", "-"]
+    assert names_of(found) == ["Checkpointing", "Batch size", "or slide"]
     balanced: Any = Autodiff[Meta, BalancedCheckpointing]
     for way, step, made in (
         ("balanced", job, balanced),

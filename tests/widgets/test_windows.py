@@ -13,7 +13,15 @@ from tinyburn import ConfigError, viz, widgets
 
 def test_each_control_is_in_the_picture() -> None:
     found = widgets.windows((8, 6), 3)
-    assert names_of(found) == ["Filter size", "Stride", "Padding", "Previous window", "Next window", "Window", "-"]
+    assert names_of(found) == [
+        "Filter size",
+        "Stride",
+        "Padding",
+        "Previous window",
+        "Next window",
+        "Window",
+        "or slide",
+    ]
     assert frame_of(found) == viz.windows((8, 6), 3).html
     control(found, "Filter size").value = 2
     control(found, "Stride").value = 3

@@ -24,27 +24,26 @@ def number(widgets: Any, name: str, value: int, low: int, high: int, step: int =
     return _named(widgets, widgets.BoundedIntText(**span), name, room)
 
 
-def decimal(widgets: Any, name: str, value: float, low: float, high: float, step: float) -> Any:
-    """A number with a fraction from ``low`` to ``high``."""
-    return _named(widgets, widgets.BoundedFloatText(value=value, min=low, max=high, step=step), name, 70)
-
-
 def choice(widgets: Any, name: str, options: Iterable[Any], value: Any, room: int = 110) -> Any:
     """One of some options; an option is a value, or a pair of what is read and the value."""
     return _named(widgets, widgets.Dropdown(options=list(options), value=value), name, room)
 
 
+def decimal(widgets: Any, name: str, value: float, low: float, high: float, step: float) -> Any:
+    """A number with a fraction from ``low`` to ``high``. It has no slider: that would round it in its own way."""
+    return _named(widgets, widgets.BoundedFloatText(value=value, min=low, max=high, step=step), name, 70)
+
+
 def with_slider(widgets: Any, control: Any, pixels: int = 160) -> tuple[Any, Any]:
     """A number, and a slider beside it that moves with it.
 
-    A slider has no name that a screen reader says, so the number stands first, with the name of both.
+    A slider has no name of its own that a screen reader says, but the text before it. So it has one that stays.
     """
-    made = widgets.IntSlider if isinstance(control.value, int) else widgets.FloatSlider
     span = {"value": control.value, "min": control.min, "max": control.max, "step": control.step}
-    slider = made(**span, readout=False, layout=width(widgets, pixels))
+    slider = widgets.IntSlider(**span, readout=False)
     widgets.link((control, "value"), (slider, "value"))
     widgets.link((control, "max"), (slider, "max"))
-    return control, slider
+    return control, _named(widgets, slider, "or slide", pixels)
 
 
 def button(widgets: Any, words: str, pixels: int = 110) -> Any:

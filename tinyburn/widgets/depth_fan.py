@@ -37,7 +37,8 @@ FUNCTIONS: dict[str, Function] = {
 """What the choice of an activation function has."""
 OTHER_GAINS = (0.5, 1.0, 2.0)
 """Drawn beside the chosen one: from far too small to too large."""
-MOST_LAYERS, MOST_GAIN = 60, 4.0
+LEAST_GAIN, MOST_GAIN = 0.1, 4.0
+MOST_LAYERS = 60
 _WIDTH, _SAMPLES = 32, 64
 
 
@@ -70,18 +71,18 @@ def depth_fan(gradients: Deep | None = None, *, gain: float = 1.0, activation: s
         return fan({chosen: sizes(name, gain, layers), **others}, chosen)
 
     def controls(widgets: Any) -> Controls:
-        factor, gains = with_slider(widgets, decimal(widgets, "Gain", gain, 0.1, MOST_GAIN, 0.1))
+        factor = decimal(widgets, "Gain", gain, LEAST_GAIN, MOST_GAIN, 0.1)
         name = choice(widgets, "Activation function", FUNCTIONS, activation)
         depth, depths = with_slider(widgets, number(widgets, "Layers", layers, 2, MOST_LAYERS))
-        return Controls([factor, gains, name, depth, depths], {"gain": factor, "name": name, "layers": depth})
+        return Controls([factor, name, depth, depths], {"gain": factor, "name": name, "layers": depth})
 
     return Live(draw(activation, gain, layers), draw, controls)
 
 
 def _check(gradients: Any, gain: Any, activation: Any, layers: Any) -> None:
     reasons = [] if callable(gradients) else [f"{type(gradients).__name__} is no function that returns gradients"]
-    if not (isinstance(gain, int | float) and 0.1 <= gain <= MOST_GAIN):
-        reasons.append(f"gain is {gain!r}, and must be a number from 0.1 to {MOST_GAIN:g}")
+    if not (isinstance(gain, int | float) and LEAST_GAIN <= gain <= MOST_GAIN):
+        reasons.append(f"gain is {gain!r}, and must be a number from {LEAST_GAIN:g} to {MOST_GAIN:g}")
     reasons += choice_problems("activation", activation, FUNCTIONS) + count_problems(2, MOST_LAYERS, layers=layers)
     if reasons:
         hint = "write widgets.depth_fan(), or widgets.depth_fan(gradients) with gradients(function, gain, layers)"
