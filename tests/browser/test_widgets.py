@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import nbformat
 import pytest
 from playwright.sync_api import Page
@@ -20,13 +18,13 @@ tb.widgets.windows((8, 8), 3)
 
 
 @pytest.fixture(scope="module")
-def windows(page: Page, lab: Lab) -> Iterator[Page]:
+def windows(page: Page, lab: Lab) -> Page:
     """The page, with a notebook in which the widget has been run."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(PROGRAM)], metadata=KERNEL)
     nbformat.write(notebook, lab.home / "windows.ipynb")
     opened(page, "windows.ipynb", kernel=True).run()
     page.wait_for_selector(".tinyburn-live img")
-    yield page
+    return page
 
 
 def shown(page: Page, words: str) -> str:
