@@ -43,6 +43,10 @@ def _run(options: argparse.Namespace) -> int:
         from .devices import devices
 
         return devices()
+    if options.command == "docs":
+        from .docs import docs
+
+        return docs(options.folder, browser=options.browser)
     if options.command == "inspect":
         from .inspect import inspect
 
@@ -93,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_course(commands)
     _add_inspect(commands)
+    _add_docs(commands)
     _add_notebooks(commands)
     return parser
 
@@ -181,6 +186,13 @@ def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     inspect.add_argument(
         "--check", action="store_true", help="read the values too, and hold them against their checksums"
     )
+
+
+def _add_docs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "build the site of pages, notebooks and reference, and open it"
+    docs = commands.add_parser("docs", help=about, description=f"{about.capitalize()}. This needs a clone.")
+    docs.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: docs/_build")
+    docs.add_argument("--no-browser", dest="browser", action="store_false", help="build it and do not open it")
 
 
 def _add_notebooks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
