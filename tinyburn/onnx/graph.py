@@ -42,6 +42,7 @@ class Run:
 
     Attributes:
         watch: is told the name of each value that a node of the main graph has computed; None if nobody looks.
+        outer: the values around a node that runs a graph.
     """
 
     __slots__ = ("device", "limits", "outer", "watch")
@@ -49,6 +50,9 @@ class Run:
     def __init__(self, device: Device[Any], limits: Limits, watch: Any = None) -> None:
         self.device, self.limits, self.watch = device, limits, watch
         self.outer: Scope = {}
+
+    def __repr__(self) -> str:
+        return f"Run(on {self.device}, {self.limits})"
 
 
 class Step:

@@ -45,6 +45,9 @@ class Reader:
         self._functions = {(one.domain, one.name): one for one in model.functions}
         self._depth = 0
 
+    def __repr__(self) -> str:
+        return f"Reader({len(self.problems)} problems)"
+
     def graph(
         self, proto: Proto, opsets: Mapping[str, int], known: Iterable[str] = (), refs: Refs | None = None
     ) -> Graph:
