@@ -63,7 +63,14 @@ def bytes_of(case: Case) -> bytes:
     return case.source if isinstance(case.source, bytes) else Path(case.source).read_bytes()
 
 
-@pytest.mark.parametrize("path", light_models(), ids=lambda path: path.stem)
+SLOW = {"light_vgg19", "light_bvlc_alexnet"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.variants] * (path.stem in SLOW)) for path in light_models()],
+    ids=lambda path: path.stem,
+)
 def test_networks_that_the_package_carries(path: Path) -> None:
     if path.stem == "light_squeezenet":
         pytest.skip("equal numbers above 10^8 go into its softmax: the last digit of a sum decides")
