@@ -11,7 +11,7 @@ import numpy as np
 from tests.support import AnyTensor, Values
 from tinyburn import Module, NdArray, Tensor
 from tinyburn.backend.conformance_cases import Case
-from tinyburn.onnx.ports import tensors_in
+from tinyburn.onnx.writing.ports import tensors_in
 
 DEVICE = NdArray.device()
 

@@ -11,7 +11,7 @@ from tests.onnx.exported import DEVICE, Asks, assert_near, inputs_of, outputs_of
 from tinyburn import onnx
 from tinyburn.backend.conformance_cases import Case, cases
 from tinyburn.backend.operations import OPERATIONS
-from tinyburn.onnx.exports.table import EXPORTS
+from tinyburn.onnx.writing.rows.table import EXPORTS
 
 pytest.importorskip("onnxruntime")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tinyburn import NdArray, Tensor, TinyburnError
+from tinyburn import DTypeMismatch, NdArray, Tensor, TinyburnError, Wgpu
 from tinyburn import onnx as ours
 
 from .suite import Case, assert_same, cases, light_models, onnx, tensor_of
@@ -62,6 +64,55 @@ def test_as_many_run_as_were_promised() -> None:
 def bytes_of(case: Case) -> bytes:
     return case.source if isinstance(case.source, bytes) else Path(case.source).read_bytes()
 
+
+# On a GPU
+
+HELD = {"float32", "int32", "int64", "bool"}
+"""The dtypes of Wgpu, and int64, whose numbers are int32 there."""
+INSIDE = {"test_attention_local_window_gqa_rank4_mask", "test_reduce_log_sum_exp_empty_set_expanded"}
+INSIDE |= {"test_attention_local_window_gqa_rank4_mask_expanded"}
+"""They ask for float64 in the middle."""
+
+
+def dtypes_of(case: Case) -> set[str]:
+    """Of what goes in and comes out."""
+    waiting = [each for given, wanted in case.data for each in [*given, *wanted]]
+    found = set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list):
+            waiting += each
+        elif each is not None:
+            found.add(str(np.asarray(each).dtype))
+    return found
+
+
+@pytest.mark.variants
+@pytest.mark.parametrize("case", [case for case in RUNNING if dtypes_of(case) <= HELD], ids=repr)
+def test_on_a_gpu_it_gives_the_same(case: Case) -> None:
+    if reason := Wgpu.why_unavailable():
+        assert "TINYBURN_NEED_WGPU" not in os.environ
+        pytest.skip(reason)
+    device = Wgpu.device()
+    narrow = replace(
+        case, data=[(list(map(narrowed, given)), list(map(narrowed, wanted))) for given, wanted in case.data]
+    )
+    if case.name in INSIDE:
+        with pytest.raises(DTypeMismatch, match="no float64"):
+            check(narrow, device)
+    else:
+        check(narrow, device)
+
+
+def narrowed(given: Any) -> Any:
+    """With int32 in place of int64."""
+    if isinstance(given, list):
+        return [narrowed(each) for each in given]
+    array = None if given is None else np.asarray(given)
+    return array.astype(np.int32) if array is not None and array.dtype == np.int64 else array
+
+
+# Networks
 
 SLOW = {"light_vgg19", "light_bvlc_alexnet"}
 

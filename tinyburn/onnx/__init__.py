@@ -11,6 +11,6 @@ from .eager import Operators
 from .graph import Limits
 from .inspection import inspect
 from .module import OnnxModule, load, result
-from .saving import save
+from .writing import save
 
 __all__ = ["Comparison", "Limits", "OnnxModule", "Operators", "compare", "inspect", "load", "result", "save"]

@@ -98,13 +98,7 @@ def cast_to(x: Value, dtype: str) -> Value:
 
 def _cast(x: AnyTensor, dtype: str) -> AnyTensor:
     dtype = dtype_on(dtype, x.device)
-    if x.dtype == dtype:
-        return x
-    if dtype == "bool":
-        return x.bool()
-    if dtype.startswith("float"):
-        return (x if str(x.dtype).startswith("float") else x.float()).cast(dtype)
-    return (x if str(x.dtype).startswith(("int", "uint")) else x.int()).cast(dtype)
+    return x if x.dtype == dtype else x.cast(dtype)
 
 
 @operator("EyeLike", 9, 22, numbers=[0])

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import AnyTensor, Numbers, Value, lifted
+from tinyburn.onnx.values import AnyTensor, Numbers, Value, lifted, wide_float
 from tinyburn.tensor import Tensor
 
 Function: TypeAlias = Callable[..., AnyTensor]
@@ -113,16 +113,24 @@ def div(a: Value, b: Value) -> Value:
 
 
 def _int_div(a: AnyTensor, b: AnyTensor) -> AnyTensor:
-    """The remainder of `fmod` has the sign of a: without it, a is a multiple of b, and dividing is exact."""
-    remainder = a - _floor_div(a, b) * b
+    """Rounded down, and one more where that is below the quotient of a negative number."""
+    down = _floor_div(a, b)
     is_negative = a.lower(0).bool_xor(b.lower(0))
-    goes_up = is_negative.bool_and(remainder.not_equal(0))
-    return _floor_div(a, b) + goes_up.int().cast(str(a.dtype))
+    goes_up = is_negative.bool_and((down * b).not_equal(a))
+    return down + goes_up.cast(a.dtype)
 
 
 def _floor_div(a: AnyTensor, b: AnyTensor) -> AnyTensor:
-    remainder = a.remainder(b)
-    return (a - remainder).float().cast("float64").div(b.float().cast("float64")).round().int().cast(str(a.dtype))
+    """Without its remainder a is a multiple of b. A float holds fewer digits than a whole number may have, so what the
+    first quotient leaves is divided too."""
+    multiple = a - a.remainder(b)
+    first = _quotient(multiple, b)
+    return first + _quotient(multiple - first * b, b)
+
+
+def _quotient(a: AnyTensor, b: AnyTensor) -> AnyTensor:
+    dtype = wide_float(a.device)
+    return a.cast(dtype).div(b.cast(dtype)).round().cast(a.dtype)
 
 
 @operator("Mod", 10, 13)
@@ -141,9 +149,9 @@ def power(base: Value, exponent: Value) -> Value:
 
     def computed(x: AnyTensor, y: AnyTensor) -> AnyTensor:
         if base.is_float:
-            return x.powf((y if exponent.is_float else y.float()).cast(base.dtype))
-        result = x.float().cast("float64").powf((y if exponent.is_float else y.float()).cast("float64"))
-        return result.int().cast(base.dtype)
+            return x.powf(y.cast(base.dtype))
+        dtype = wide_float(x.device)
+        return x.cast(dtype).powf(y.cast(dtype)).round().cast(base.dtype)
 
     return lifted(computed, base, exponent)
 

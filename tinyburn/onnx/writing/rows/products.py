@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyburn.base.errors import OnnxError
-from tinyburn.onnx.writer import Edge, Writer, check_whole
+from tinyburn.onnx.writing.writer import Edge, Writer, check_whole
 
 from .table import export
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.onnx.lengths import Shape, is_free
-from tinyburn.onnx.writer import Edge, Writer, check_whole
+from tinyburn.onnx.writing.lengths import Shape, is_free
+from tinyburn.onnx.writing.writer import Edge, Writer, check_whole
 
 from .table import export
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from tinyburn.base.errors import OnnxError
 from tinyburn.base.shape import is_count
+from tinyburn.onnx.protos import number_of, onnx
 
 from .lengths import Length, Shape, Unknown, is_free
-from .protos import number_of, onnx
 
 Numbers: TypeAlias = np.ndarray[Any, Any]
 INT64 = np.dtype(np.int64)

@@ -22,7 +22,7 @@ from tinyburn.base.dtype import DType
 from tinyburn.base.scope import current_path
 from tinyburn.base.shape import Shape
 
-from .exports.table import EXPORTS
+from .rows.table import EXPORTS
 
 IB = TypeVar("IB", bound=Backend)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.onnx.writer import Edge, Writer
+from tinyburn.onnx.writing.writer import Edge, Writer
 
 from .table import EXPORTS, export
 

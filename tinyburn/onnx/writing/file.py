@@ -10,13 +10,13 @@ import numpy as np
 from tinyburn.base.errors import OnnxError
 from tinyburn.base.scope import Scope, leave, start
 from tinyburn.module import Module
+from tinyburn.onnx.protos import LARGEST, number_of, onnx
 
-from .exports.table import EXPORTS
 from .lengths import Length
 from .merging import Node
 from .patterns import simplified
 from .ports import AnyTensor, Example
-from .protos import LARGEST, number_of, onnx
+from .rows.table import EXPORTS
 from .writer import Edge, Writer
 
 Message: TypeAlias = Any

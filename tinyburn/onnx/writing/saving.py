@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 from tinyburn import record
 from tinyburn.base.errors import OnnxError
 from tinyburn.module import Module, Param
+from tinyburn.onnx.protos import onnx
 from tinyburn.record.places import write
 
-from . import exports as exports
+from . import rows as rows
 from .file import File
 from .merging import Merger
 from .passes import Passes, several_batches
 from .ports import Example, tensors_in
-from .protos import onnx
 
 Place: TypeAlias = str | os.PathLike[str]
 Message: TypeAlias = Any
