@@ -64,7 +64,7 @@ class Comparison:
     """
 
     def __init__(
-        self, names: tuple[str, str], differences: Sequence[Difference], model: bytes, inputs: Sequence[Numbers]
+        self, names: tuple[str, str], differences: Sequence[Difference], model: Any, inputs: Sequence[Numbers]
     ) -> None:
         self.names = names
         self._model, self._inputs = model, inputs
@@ -87,7 +87,7 @@ class Comparison:
         """
         wanted = self.first or self.differences[-1]
         device = Autodiff[NdArray].device()
-        module = load(self._model, device)
+        module = load(self._model.SerializeToString(), device)
         found: dict[str, Any] = {}
         given = [_leaf(tensor_of(each, device)) for each in self._inputs]
         module.watched(given, lambda step, name, flow: found.setdefault(name, flow))
@@ -145,7 +145,7 @@ def compare(
     numbers = [each.to_numpy() if isinstance(each, Tensor) else np.asarray(each) for each in inputs]
     first, second = (engine.run(proto, numbers) for engine in engines)
     names = engines[0].name, engines[1].name
-    return Comparison(names, _differences(proto, first, second, tolerance), proto.SerializeToString(), numbers)
+    return Comparison(names, _differences(proto, first, second, tolerance), proto, numbers)
 
 
 def _leaf(tensor: Any) -> Any:
