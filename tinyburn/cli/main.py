@@ -47,6 +47,10 @@ def _run(options: argparse.Namespace) -> int:
         from .docs import docs
 
         return docs(options.folder, browser=options.browser)
+    if options.command == "onnx":
+        from .onnx_file import inspect as inspect_onnx
+
+        return inspect_onnx(options.file, options.dim)
     if options.command == "inspect":
         from .inspect import inspect
 
@@ -97,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_course(commands)
     _add_inspect(commands)
+    _add_onnx(commands)
     _add_docs(commands)
     _add_notebooks(commands)
     return parser
@@ -185,6 +190,17 @@ def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     inspect.add_argument("file", metavar="FILE", help="a safetensors file, or an address that fsspec understands")
     inspect.add_argument(
         "--check", action="store_true", help="read the values too, and hold them against their checksums"
+    )
+
+
+def _add_onnx(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    onnx = commands.add_parser("onnx", help="models of other stacks, as ONNX files")
+    actions = onnx.add_subparsers(dest="action", required=True, metavar="ACTION")
+    about = "show the nodes of a model with their shapes, and what of it would not run here"
+    inspect = actions.add_parser("inspect", help=about, description=f"{about.capitalize()}. Nothing is computed.")
+    inspect.add_argument("file", metavar="FILE", help="an ONNX file")
+    inspect.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=N", help="the length of a free dim, such as batch=16"
     )
 
 
