@@ -96,6 +96,13 @@ def test_inputs_have_other_names_if_they_are_given(tmp_path: Path) -> None:
     assert "1 tensors, x, and the names a, b" in _refused(Runs(abs), X, tmp_path / "b.onnx", names=["a", "b"])
 
 
+def test_a_module_that_was_read_keeps_the_names_of_its_inputs(tmp_path: Path) -> None:
+    x = Tensor.ones((2, 3), DEVICE)
+    onnx.save(nn.LinearConfig(3, 2).init(DEVICE), x, tmp_path / "first.onnx", names=["image"])
+    onnx.save(onnx.load(tmp_path / "first.onnx", DEVICE), x, tmp_path / "second.onnx")
+    assert [port.name for port in onnx.load(tmp_path / "second.onnx", DEVICE).inputs] == ["image"]
+
+
 def test_a_parameter_in_two_places_is_written_once(tmp_path: Path) -> None:
     class Tied(Module):
         def __init__(self) -> None:

@@ -66,6 +66,14 @@ def test_statistics_are_no_parameters() -> None:
     np.testing.assert_allclose(found.to_numpy(), [[0, 1, 2], [-1, 0, 1]])  # (x - 2) / 2
 
 
+def test_no_box_and_no_copy_is_spent_on_a_cast_to_the_same_dtype() -> None:
+    tensors = [constant(name, np.ones(3), np.float32) for name in "gbmv"]
+    nodes = [node("BatchNormalization", "x g b m v", "h"), node("ReduceSum", "h", "y"), node("CumSum", "y at", "z")]
+    whole = graph(nodes, [port("x", [2, 3])], [port("z")], [*tensors, constant("at", 0)])
+    device = Autodiff[NdArray].device()
+    assert "cast" not in viz.graph(ours.load(file_of(whole), device)(Tensor.ones((2, 3), device))).text
+
+
 def test_its_memory_is_measured_and_planned() -> None:
     def job(device: Any, batch_size: int) -> Any:
         return ours.load(dense(), device)(Tensor.zeros((batch_size, 4), device))

@@ -101,5 +101,5 @@ def _nodes(proto: Any, shapes: Mapping[str, str]) -> str:
     for number, node in enumerate(proto.graph.node):
         gives = [f"{name}: {shapes[name]}" if name in shapes else name for name in node.output if name]
         operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-        rows.append((path_of(node, number), operator, ", ".join(name for name in node.input if name), ", ".join(gives)))
-    return table(("node", "operator", "reads", "gives"), rows)
+        rows.append((path_of(node, number), operator, ", ".join(gives), ", ".join(name for name in node.input if name)))
+    return table(("node", "operator", "gives", "reads"), rows)

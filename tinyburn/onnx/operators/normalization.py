@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn.base.distribution import Distribution
+from tinyburn.base.dtype import DType
 from tinyburn.nn.normalize import narrowed, standardized, standardized_by, statistics, widened
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, lifted
@@ -15,10 +16,10 @@ from tinyburn.tensor import Tensor
 from .creation import cast_to
 
 
-def _by_channel(values: Value, rank: int, dtype: str) -> AnyTensor:
+def _by_channel(values: Value, rank: int, dtype: DType) -> AnyTensor:
     """A number for each channel, or for each element of a sample, as it meets a batch."""
     shape = (1, *values.shape, *(1,) * (rank - 1 - values.rank))
-    return values.tensor.cast(dtype).reshape(shape[:rank])
+    return narrowed(values.tensor, dtype).reshape(shape[:rank])
 
 
 # By the statistics of a batch
@@ -98,7 +99,7 @@ def _mixed(old: Value, new: Value, momentum: float) -> Value:
 def instance_normalization(x: Value, scale: Value, bias: Value, *, epsilon: float = 1e-5) -> Value:
     """Each channel of each sample by its own mean and variance."""
     result = standardized(x.tensor, tuple(range(2, x.rank)), epsilon)
-    factor, offset = (_by_channel(value, x.rank, x.dtype) for value in (scale, bias))
+    factor, offset = (_by_channel(value, x.rank, x.tensor.dtype) for value in (scale, bias))
     return Value(result * factor + offset)
 
 
@@ -106,7 +107,7 @@ def instance_normalization(x: Value, scale: Value, bias: Value, *, epsilon: floa
 def group_normalization_18(x: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5) -> Value:
     """Before version 21 scale and bias had a number for each group."""
     result = standardized(_in_groups(x, num_groups), (2,), epsilon)
-    factor, offset = (_by_channel(value, 3, x.dtype) for value in (scale, bias))
+    factor, offset = (_by_channel(value, 3, x.tensor.dtype) for value in (scale, bias))
     return Value((result * factor + offset).reshape(x.shape))
 
 
@@ -116,7 +117,7 @@ def group_normalization(
 ) -> Value:
     """The channels of a sample in groups, each by its own mean and variance; then a scale for each channel."""
     result = standardized(_in_groups(x, num_groups), (2,), epsilon).reshape(x.shape)
-    factor, offset = (_by_channel(value, x.rank, x.dtype) for value in (scale, bias))
+    factor, offset = (_by_channel(value, x.rank, x.tensor.dtype) for value in (scale, bias))
     return Value(result * factor + offset)
 
 

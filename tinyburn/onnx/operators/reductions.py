@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyburn import linalg
 from tinyburn.base.errors import OnnxError
+from tinyburn.nn.normalize import narrowed
 from tinyburn.onnx.table import operator
 from tinyburn.onnx.values import AnyTensor, Value, reshaped
 from tinyburn.tensor import Tensor
@@ -28,11 +29,11 @@ Reduction: TypeAlias = Callable[[AnyTensor, Dims], AnyTensor]
 
 
 def _sum(x: AnyTensor, dims: Dims) -> AnyTensor:
-    return x.sum_dims(dims).cast(x.dtype) if dims else x
+    return narrowed(x.sum_dims(dims), x.dtype) if dims else x
 
 
 def _prod(x: AnyTensor, dims: Dims) -> AnyTensor:
-    return x.prod_dims(dims).cast(x.dtype) if dims else x
+    return narrowed(x.prod_dims(dims), x.dtype) if dims else x
 
 
 def _mean(x: AnyTensor, dims: Dims) -> AnyTensor:
@@ -156,7 +157,7 @@ def _scan(x: Value, axis: Value, exclusive: int, reverse: int, function: Callabl
     """What the elements up to each one make, along an axis: without itself if exclusive, from the end if reverse."""
     at = axes_of(axis.ints("the axis of a scan")[:1], x.rank)[0]
     tensor = x.tensor.flip((at,)) if reverse else x.tensor
-    result = function(tensor, at).cast(x.dtype)
+    result = narrowed(function(tensor, at), x.tensor.dtype)
     if exclusive and x.shape[at]:
         start = result.narrow(at, 0, 1).full_like(first)
         result = Tensor.cat([start, result.narrow(at, 0, x.shape[at] - 1)], at)

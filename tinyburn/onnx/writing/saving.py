@@ -16,6 +16,7 @@ from tinyburn.record.places import write
 from . import rows as rows
 from .file import File
 from .merging import Merger
+from .module import OnnxModule
 from .passes import Passes, several_batches
 from .ports import Example, tensors_in
 
@@ -49,7 +50,7 @@ def save(
         inputs: an example: a tensor, a tuple of what forward takes, or a dict by the names of its parameters. Tensors
             are found in tuples, lists, dicts and dataclasses; all else is fixed in the file.
         path: a file, or an address for fsspec, as in ``"s3://bucket/model.onnx"``.
-        names: other names for the inputs than those of forward's parameters.
+        names: other names for the inputs than those of forward's parameters. What `load` gave has those of its file.
         batch: the name of the free batch dim; None for a file that takes the example's batch alone.
         batch_dims: the dim of the batch for each input that has it. By default it is dim 0 of the first input, and of
             each that is as long there.
@@ -61,6 +62,8 @@ def save(
         BackendUnavailable: the package onnx is not installed.
     """
     onnx()  # before anything else: it may not be installed
+    if names is None and isinstance(module, OnnxModule):
+        names = [port.name for port in module.inputs]
     example = Example(module, inputs, names, batch_dims)
     if batch is None:
         example.fix()
