@@ -46,7 +46,7 @@ def load(source: Source, device: Device[Any], *, limits: Limits | None = None) -
     inputs = [one for one in proto.graph.input if one.name in graph.inputs]
     problems = [*reader.problems, *check_dtypes([*inputs, *proto.graph.output])]
     if problems:
-        hint = "simplify the model at export, or run it in ONNX Runtime; `tinyburn onnx inspect` shows all of it"
+        hint = "simplify the model at export, run it in ONNX Runtime, or write a row for an operator (docs/onnx.md)"
         raise OnnxError("the model cannot run", problems, hint=hint)
     return OnnxModule(graph, [Port(one) for one in inputs], device, opsets.get("", OLDEST), limits)
 
