@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 from tinyburn import record
 from tinyburn.base.errors import OnnxError
 from tinyburn.module import Module, Param
+from tinyburn.onnx.module import OnnxModule
 from tinyburn.onnx.protos import onnx
 from tinyburn.record.places import write
 
 from . import rows as rows
 from .file import File
 from .merging import Merger
-from .module import OnnxModule
 from .passes import Passes, several_batches
 from .ports import Example, tensors_in
 
