@@ -14,7 +14,7 @@ from tests.onnx.layers import Cnn, Transformer, device, floats, indices
 from tinyburn import Distribution, Module, NdArray, Tensor, activation, nn, onnx, record
 from tinyburn.base.errors import BackendUnavailable, OnnxError
 from tinyburn.module import Param
-from tinyburn.onnx import file, saving
+from tinyburn.onnx.writing import file, saving
 
 package = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
