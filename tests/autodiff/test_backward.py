@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, assert_close, const, gradient_of, ints, leaf, needs_threads, plain, second_grads_of, tracked
+from tests.support import (
+    AnyTensor,
+    assert_close,
+    const,
+    gradient_of,
+    ints,
+    leaf,
+    needs_threads,
+    plain,
+    second_grads_of,
+    tracked,
+)
 from tinyburn import (
     Autodiff,
     BackendMismatch,
