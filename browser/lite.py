@@ -21,10 +21,15 @@ from typing import Any
 
 from tinyburn.cli.course import start_course
 
-from .pyodide import NEEDED, ROOT, Unavailable, build_wheel, fetch_pure, fetch_pyodide
+from .pyodide import NEEDED, ROOT, Unavailable, build_wheel, fetch_pure, fetch_pyodide, pip
 
-BUILDER = ("jupyterlite-core==0.6.4", "jupyterlite-pyodide-kernel==0.6.1", "jupyterlab_widgets>=3.0.13,<4")
-"""The newest pair that works with this Pyodide, and the browser's side of ipywidgets."""
+BUILDER = (
+    "jupyterlite-core==0.6.4",
+    "jupyterlite-pyodide-kernel==0.6.1",
+    "jupyter_server>=2.14",
+    "jupyterlab_widgets>=3.0.13,<4",
+)
+"""The newest pair that works with this Pyodide, what lists the notebooks, and the browser's side of ipywidgets."""
 
 WHEELS = (*NEEDED, "comm", "ipywidgets")
 """What goes along beside Pyodide's own packages: the kernel needs comm."""
@@ -56,12 +61,13 @@ def main() -> int:
         try:
             pyodide = fetch_pyodide(asked.cache or work / "cache")
             wheels = [*fetch_pure(WHEELS, work / "wheels"), build_wheel(work)]
+            python = builders_python(asked.cache or work / "cache")
         except Unavailable as reason:
             print(f"skipped, the site was not built: {reason}")
             return int("TINYBURN_NEED_PYODIDE" in os.environ)
         contents = work / "contents"
         write_course(contents)
-        build(site, contents, work, asked.cache or work / "cache")
+        build(site, contents, work, python)
         add_pyodide(pyodide, wheels, site / "static" / "pyodide")
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     print(f"{site}: {size / 1e6:.0f} MB")
@@ -99,9 +105,8 @@ def prepare(notebook: dict[str, Any]) -> None:
 # JupyterLite
 
 
-def build(site: Path, contents: Path, work: Path, cache: Path) -> None:
+def build(site: Path, contents: Path, work: Path, python: Path) -> None:
     """JupyterLite's own builder, in an environment of its own, since its Jupyter is another than ours."""
-    python = builders_python(cache)
     lite = work / "lite"
     lite.mkdir()
     (lite / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
@@ -129,12 +134,12 @@ SETTINGS = {
 
 
 def builders_python(cache: Path) -> Path:
-    """The Python of an environment that has the builder."""
+    """The Python of an environment that has the builder. Raises Unavailable."""
     environment = cache / "jupyterlite"
     python = environment / "bin" / "python"
     if not python.is_file():
         subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *BUILDER], check=True)
+    pip("install", *BUILDER, python=python)
     return python
 
 

