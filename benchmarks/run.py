@@ -35,6 +35,7 @@ import peak_bytes
 import planning
 import sequences
 import small_ops
+import stepper
 import steps
 import torch
 import tracing
@@ -60,6 +61,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "learner": learner.run,
     "import_time": import_time.run,
     "tracing": tracing.run,
+    "stepper": stepper.run,
     "checkpointing": checkpointing.run,
     "convolution": convolution.run,
     "planning": planning.run,

@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 NAMES = [str(path.relative_to(PACKAGE)) for path in FILES]
 
 # From the ground up. `activation`, `linalg` and `grid` are a file of functions on tensors each, and `text` is the
-# notebooks' name for base's; the command line stands on everything.
+# notebooks' name for base's; `magics` are a notebook's way to the pictures, and the command line stands on everything.
 FLOORS = [
     "base",
     "text",
@@ -37,7 +37,7 @@ FLOORS = [
     "data",
     "train",
 ]
-FLOORS += ["onnx", "parallel", "viz", "course", "cli", "__main__"]
+FLOORS += ["onnx", "parallel", "viz", "widgets", "magics", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
@@ -46,6 +46,7 @@ HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jup
 HEAVY += " safetensors fsspec pyarrow pandas polars narwhals PIL sklearn multiprocessing"
 LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli tinyburn.data tinyburn.record"
 LATER += " tinyburn.memory tinyburn.nn tinyburn.optim tinyburn.linalg tinyburn.grid tinyburn.train tinyburn.viz"
+LATER += " tinyburn.widgets tinyburn.magics"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 

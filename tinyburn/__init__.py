@@ -31,7 +31,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import data, grid, linalg, memory, nn, optim, record, train, viz
+    from . import data, grid, linalg, memory, nn, optim, record, train, viz, widgets
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -95,9 +95,16 @@ __all__ = [
     "record",
     "train",
     "viz",
+    "widgets",
 ]
 
-_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz")
+_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz", "widgets")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext tinyburn`` in a notebook: the cell magics ``%%graph`` and ``%%memory``."""
+    import_module("tinyburn.magics").load(shell)
+
 
 if not TYPE_CHECKING:  # a checker would let every name pass
 

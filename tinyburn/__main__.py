@@ -2,4 +2,5 @@
 
 from tinyburn.cli.main import main
 
-raise SystemExit(main())
+if __name__ == "__main__":  # a process of ours imports this file again
+    raise SystemExit(main())

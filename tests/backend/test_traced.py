@@ -72,6 +72,34 @@ def test_the_log_is_the_same_again_and_on_shapes_alone(base: UnderTest) -> None:
         assert (again.events, again.names) == (first.events, first.names)
 
 
+def test_marks_lead_from_buffers_to_the_nodes_of_the_graph() -> None:
+    """x + x: its two rules hand the same gradient on, and the parts are added."""
+    device: Any = Autodiff[Traced[NdArray]].device()
+    x = Tensor.ones((2,), device).require_grad()
+    y = x + x
+    y.backward()
+    log = device.inner.log
+    nodes = {x.primitive.node.number: "x", y.primitive.node.number: "y"}
+    found = [(mark.role, nodes[mark.node]) for mark in log.marks]
+    assert found == [
+        ("value", "x"),
+        ("value", "y"),
+        ("gradient", "y"),
+        ("part", "x"),
+        ("part", "x"),
+        ("sum", "x"),
+        ("gradient", "x"),
+    ]
+    buffers = {role: {mark.buffer for mark in log.marks if (mark.role, nodes[mark.node]) == role} for role in found}
+    assert buffers["value", "x"] == {x.primitive.primitive.buffer.id}
+    assert buffers["value", "y"] == {y.primitive.primitive.buffer.id}
+    assert buffers["part", "x"] == buffers["gradient", "y"]
+    assert [mark.at for mark in log.marks] == sorted(mark.at for mark in log.marks)
+    del y
+    log.clear()
+    assert [(mark.at, mark.role, nodes[mark.node]) for mark in log.marks] == [(-1, "value", "x")]
+
+
 def test_the_log_holds_whole_numbers_only(base: UnderTest) -> None:
     for event in log_of_a_product(base.inside(Traced).device()).events:
         assert all(isinstance(part, int) for part in event)

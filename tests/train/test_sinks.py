@@ -1,10 +1,8 @@
-"""Where the numbers go: the history's tables, files, a bar and a curve."""
+"""Where the numbers go: the history's tables, files, and a bar."""
 
 from __future__ import annotations
 
 import csv
-import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,44 +118,3 @@ def test_event_files(tmp_path: Path) -> None:
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert content.count(b"step/loss") == 5
     assert content.count(b"epoch/loss") == 2
-
-
-# The curve
-
-
-def history() -> train.History:
-    made = train.History()
-    made.rows = [{"loss": 2.0}, {"loss": 1.0, "valid loss": 1.5}]
-    return made
-
-
-def test_a_curve_is_the_same_bytes_each_time() -> None:
-    pytest.importorskip("matplotlib")
-    first, second = (train.LossCurve(history(), ("loss", "valid loss")) for _ in range(2))
-    assert first.png.startswith(b"\x89PNG")
-    assert first.png == second.png
-    assert repr(first) == history().table()
-    assert set(first._repr_mimebundle_()) == {"text/plain", "image/png"}
-
-
-def test_a_live_curve_is_updated_in_place_and_silent_outside_a_notebook(capsys: pytest.CaptureFixture[str]) -> None:
-    train.LiveCurve().on_epoch(history())
-    assert capsys.readouterr().out == ""
-    pytest.importorskip("matplotlib")
-    script = (
-        "from IPython.core.interactiveshell import InteractiveShell\n"
-        "from IPython.utils.capture import capture_output\n"
-        "shell = InteractiveShell.instance()\n"
-        "from tinyburn import train\n"
-        "h, live = train.History(), train.LiveCurve()\n"
-        "with capture_output() as seen:\n"
-        "    for value in (2.0, 1.0):\n"
-        "        h.rows.append({'loss': value}); live.on_epoch(h)\n"
-        "    live.close()\n"
-        "print([sorted(o.data) for o in seen.outputs], [bool(o.update) for o in seen.outputs])\n"
-    )
-    environment = {**os.environ, "IPYTHONDIR": os.devnull + "-none"}
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
-    empty, curve = "['text/plain']", "['image/png', 'text/plain']"
-    shown = f"[{empty}, {curve}, {curve}, {empty}, {curve}] [False, True, True, True, False]"
-    assert result.stdout.splitlines()[-1:] == [shown], result.stderr

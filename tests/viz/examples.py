@@ -92,12 +92,12 @@ def chain(length: int) -> Example:
     return y, {"x": x}
 
 
-def tangle(operations: int, seed: int = 0) -> Example:
+def tangle(operations: int, seed: int = 0, device: Device[Any] | None = None) -> Example:
     """Operations whose operands are chosen at random, so that nothing repeats."""
     import random
 
     chance = random.Random(seed)
-    device = new_device()
+    device = device or new_device()
     pool = [Tensor.full((2, 3), 0.1 * (index + 1), device).require_grad() for index in range(operations // 5)]
     for _ in range(operations):
         a, b = chance.choice(pool[-30:]), chance.choice(pool)

@@ -151,7 +151,7 @@ def test_close_view_shows_the_budget_between() -> None:
     """After the two points of the plot come those of the close view: B ends below the dashed line, B + 1 above it."""
     svg = batch(document()).svg
     close = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', svg)][2:4]
-    budget = float(re.findall(r'd="M700 ([\d.]+)h160"', svg)[0])
+    budget = float(re.findall(r'd="M620 ([\d.]+)h160"', svg)[0])
     assert close[1] < budget < close[0]
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.support import AnyTensor
 from tests.viz.examples import columns, mlp, texts
-from tests.viz.geometry import assert_readable
+from tests.viz.geometry import assert_readable, words_of
 from tests.viz.same_bytes import outputs_of_two_processes
 from tinyburn import Autodiff, Device, NdArray, Param, Tensor
 from tinyburn.base.errors import ConfigError
 from tinyburn.viz import depth_fan
-from tinyburn.viz.scale import MOST_LINES, Powers, power_text, powers_around
+from tinyburn.viz.lines import MOST_LINES
 
 
 def scaled(factor: float, layers: int, device: Device[Any] | None = None) -> AnyTensor:
@@ -34,7 +33,7 @@ def test_a_factor_a_layer_is_found_again() -> None:
     assert columns(picture, "model", "layers", "first layer", "factor a layer", "the gradient") == [
         ("0.5", "11", "0.00098", "0.50", "vanishes"),
         ("1.0", "11", "1", "1.00", "stays"),
-        ("2.0", "11", "1e+03", "2.00", "explodes"),
+        ("2.0", "11", "1e3", "2.00", "explodes"),
     ]
     assert picture.title == (
         "From the last layer to the first the gradient vanishes in 1, stays in 1, explodes in 1 of 3 models"
@@ -65,10 +64,22 @@ def test_verdicts(sizes: list[float], verdict: str) -> None:
     assert_readable(picture)
 
 
-def test_as_many_lines_as_can_be_told_apart_and_their_numbers_apart() -> None:
-    fan = depth_fan({f"model {at}": [1.0, 1.0 + 0.01 * at] for at in range(MOST_LINES)})
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9], ids=["low", "middle", "high"])
+def test_as_many_lines_as_can_be_told_apart_and_their_names_apart(size: float) -> None:
+    """All of them end in nearly the same place: below all others, among them, or above."""
+    fan = depth_fan({f"model {at}": [size * (1 + 0.01 * at), 1.0] for at in range(MOST_LINES)})
     assert_readable(fan)
-    assert {str(at + 1) for at in range(MOST_LINES)} <= set(texts(fan))
+    assert {f"model {at}" for at in range(MOST_LINES)} <= set(texts(fan))
+
+
+def test_the_names_stand_where_the_lines_end_in_their_order() -> None:
+    """The run ends at the input's side, which is left. From top to bottom: the largest gradient first."""
+    fan = depth_fan({"vanishing": [1e-8, 1.0], "exploding": [1e8, 1.0], "even": [1.0, 1.0]})
+    words = {each.content: each for each in words_of(fan)}
+    names = [words[name] for name in ("exploding", "even", "vanishing")]
+    assert [name.base for name in names] == sorted(name.base for name in names)
+    assert all(name.right < words["1e0"].left for name in names), "the axis stands on the other side"
+    assert columns(fan, "first layer") == [("1.0e-8",), ("1.0e8",), ("1.0e0",)]
 
 
 @pytest.mark.parametrize(
@@ -85,17 +96,6 @@ def test_as_many_lines_as_can_be_told_apart_and_their_numbers_apart() -> None:
 def test_what_cannot_be_drawn(models: Any, word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         depth_fan(models)
-
-
-def test_the_axis_has_equal_steps_for_equal_factors() -> None:
-    powers = Powers(-3, 1, 4, 0, 0, 100, 400)
-    assert [powers.y(10.0**power) for power in (-3, -2, 0, 1)] == [400, 300, 100, 0]
-    assert (powers.y(0.0), powers.y(1e-9), powers.y(math.inf)) == (400, 400, 0)
-    assert powers.x(2) == 50
-    assert powers_around([0.002, 30.0, 0.0, math.nan]) == (-3, 2)
-    assert powers_around([]) == (-1, 1)
-    assert powers_around([1e-300, 1.0])[0] == -39
-    np.testing.assert_equal([power_text(power) for power in (-3, 0, 2, 3)], ["10^-3", "1", "100", "10^3"])
 
 
 _SCRIPT = """

@@ -66,15 +66,15 @@ def test_the_number_of_boxes_is_limited(name: str) -> None:
 def test_modules_fold_before_repeats() -> None:
     drawn = fold(graph_of(EXAMPLES["tower"]))
     labels = [box.label for box in drawn.boxes]
-    assert "tower.blocks.0" in labels
-    assert "58 more: tower.blocks.1 … 58, relu" in labels
-    assert "tower.blocks.59" in labels
+    assert "model.blocks.0" in labels
+    assert "58 more: model.blocks.1 … 58, relu" in labels
+    assert "model.blocks.59" in labels
 
 
 def test_a_module_hides_its_parameters_and_shows_what_comes_in() -> None:
     graph = graph_of(EXAMPLES["tower"])
     drawn = fold(graph)
-    first = next(box for box in drawn.boxes if box.label == "tower.blocks.0")
+    first = next(box for box in drawn.boxes if box.label == "model.blocks.0")
     names = [graph.items[leaf].label for leaf in first.leaves]
     assert names == ["model.blocks.0.weight", "model.blocks.0.bias"]
     alone = [graph.items[box.items[0]].label for box in drawn.boxes if box.kind == "item"]
@@ -123,7 +123,7 @@ def test_a_reader_can_ask_for_fewer_boxes(draw: Callable[..., Picture]) -> None:
     """Modules come first: a tower of 5 blocks is 15 operations, and with 8 boxes each block is one."""
     loss, names = tower(5)
     whole, small = draw(loss, **names), draw(loss, boxes=8, **names)
-    assert "tower.blocks.0" in small.text
+    assert "model.blocks.0" in small.text
     assert len(small.svg) < len(whole.svg)
 
 

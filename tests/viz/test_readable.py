@@ -11,7 +11,7 @@ import pytest
 
 from tests.memory.jobs import training_step as job
 from tests.viz.examples import mlp, new_device, normalize_batch, texts, training_step
-from tinyburn import Autodiff, NdArray, Tensor, memory, nn, viz
+from tinyburn import Autodiff, NdArray, Tensor, Traced, memory, nn, viz
 from tinyburn.viz import Picture
 from tinyburn.viz.svg import SMALLEST, Tip, page, without_tips
 
@@ -38,6 +38,12 @@ def numbers() -> Picture:
     return viz.graph(loss, loss.backward(record_flow=True), **names)
 
 
+def stepped() -> viz.Stepper:
+    loss, names = training_step(Autodiff[Traced[NdArray]].device())
+    loss.backward()
+    return viz.stepper(loss, **names)
+
+
 PICTURES: dict[str, Draw] = {
     "graph": lambda: in_graph(viz.graph, training_step),
     "graph with numbers": numbers,
@@ -50,6 +56,14 @@ PICTURES: dict[str, Draw] = {
     "batch lines": lambda: viz.batch(memory.max_batch_size(job, 100_000)),
     "receipt": lambda: viz.receipt(report(), memory.plan(job, 16)),
     "heat map": lambda: viz.heatmap(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device())),
+    "curve": lambda: viz.curve({"a": [1.0, 0.5], "b": [2.0, 3.0]}),
+    "histogram": lambda: viz.histogram(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device())),
+    "confusion matrix": lambda: viz.confusion([[8, 2], [0, 5]], ["a", "b"]),
+    "images": lambda: viz.images(Tensor.from_data([[1.0, -2.0], [0.0, 3.0]], NdArray.device()), ["a"], ["b"]),
+    "depth fan": lambda: viz.depth_fan({"a": [1e-8, 1.0], "b": [1.0, 1.0]}),
+    "ratio clock": lambda: viz.update_ratios([{"a": 1e-3}, {"a": 1e-5}], {1: "rate halved"}),
+    "stepper": lambda: stepped().frames[0],
+    "strip of steps": lambda: stepped(),
     "jacobian": lambda: viz.jacobian(lambda x: x**2, Tensor.from_data([[1.0, 2.0]], new_device())),
 }
 WITH_TIPS = (
@@ -60,6 +74,8 @@ WITH_TIPS = (
     "memory strip",
     "peak card",
     "byte ladder",
+    "histogram",
+    "images",
 )
 
 

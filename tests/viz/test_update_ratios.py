@@ -45,10 +45,10 @@ STEPS = [
 def test_each_parameter_gets_its_verdict() -> None:
     picture = update_ratios(STEPS, {1: "rate doubled"})
     assert columns(picture, "parameter", "middle", "by the rule of thumb") == [
-        ("slow", "2.0e-06", "slow"),
-        ("usual", "2.0e-03", "as usual"),
-        ("fast", "6.0e-01", "fast"),
-        ("still", "0.0e+00", "stands still"),
+        ("slow", "2.0e-6", "slow"),
+        ("usual", "2.0e-3", "as usual"),
+        ("fast", "6.0e-1", "fast"),
+        ("still", "0", "stands still"),
         ("lost", "inf", "lost: inf or NaN"),
     ]
     assert picture.title == (

@@ -76,7 +76,7 @@ def checkpoint(function: Callable[..., AnyTensor], *inputs: AnyTensor) -> AnyTen
     if output.primitive.is_tracked:
         edge = segment.edge_of_graph(output.primitive.node)
         reached = [outer for outer in edge if outer not in segment.outer]
-        arguments = nodes_of((*[tensor.primitive for tensor in inputs], len(inputs), *reached))
+        arguments = nodes_of((*[tensor.primitive for tensor in inputs], len(inputs), *reached), device.backend.inner)
         rules: list[Any] = []
         for outer in reversed(edge):  # in the order in which they run: the first one keeps the inputs
             rule = SegmentRule(segment, 0 if rules else len(inputs))

@@ -182,7 +182,7 @@ class WatchedNode(Node):
         self._note("release")
 
     def _note(self, event: str) -> None:
-        for _, rule, saved in self.edges or ():
+        for _, rule, saved in self._edges(self.saved) if self.saved else ():
             note_kept(self.backend, event, self, rule, saved)
 
 
@@ -212,16 +212,18 @@ class GraphArray:
         self.node = node
         self.is_tracked = True
 
-    def as_constant(self) -> Node:
+    def as_constant(self, listener: type[Backend] | None = None) -> Node:
         """The node of a constant, made when a tracked operation first uses it; it says what was there and keeps no
         buffer."""
         self.node = Node(CONSTANT, (), None, self.shape, self.dtype, "")
+        if listener is not None and listener.observed:
+            note_value(listener, self.primitive, self.node)
         return self.node
 
 
-def nodes_of(arguments: Sequence[Any]) -> list[Any]:
-    """The arguments as a node keeps them: nodes in place of tensors."""
-    return [x.node or x.as_constant() if type(x) is GraphArray else x for x in arguments]
+def nodes_of(arguments: Sequence[Any], listener: type[Backend]) -> list[Any]:
+    """The arguments as a node keeps them: nodes in place of tensors. The listener is told of new ones."""
+    return [x.node or x.as_constant(listener) if type(x) is GraphArray else x for x in arguments]
 
 
 def attach_node(
@@ -229,10 +231,16 @@ def attach_node(
 ) -> None:
     """Makes a result tracked: gives it the node of the operation that it came from."""
     kind = WatchedNode if inner.observed else Node
-    node = kind(op, rules, saved, result.shape, result.dtype, current_path(), *nodes_of(arguments))
+    node = kind(op, rules, saved, result.shape, result.dtype, current_path(), *nodes_of(arguments, inner))
     result.track(node)
     if type(node) is WatchedNode:
         node.watch(inner)
+        note_value(inner, result.primitive, node)
+
+
+def note_value(backend: type[Backend], primitive: Array, node: Node) -> None:
+    """Tells a listening backend whose value a primitive is."""
+    backend.note(primitive, "node", ("value", node.number))
 
 
 def note_kept(backend: type[Backend], event: str, node: Node, rule: Rule, saved: Sequence[Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn.backend.interface import Backend
+from tinyburn.backend.log import Role
 from tinyburn.base.scope import Scope, enter
 
 from .nodes import Node, ends_graph, note_kept
@@ -110,6 +111,7 @@ class Observer:
             self._flow.nodes[node] = measure_size(g)
         if ends_graph(node) or not (self._is_part or node.is_leaf):
             self._inner.note(g.primitive, "gradient")
+        self._mark("gradient", node, g)
 
     def arrive(self, node: Node, g: AnyTensor) -> Token[Scope]:
         """The rules of a node run from now on: for the log, its operation is the phase, and its module the path.
@@ -119,6 +121,7 @@ class Observer:
         if self._flow is not None:
             self._flow.nodes[node] = measure_size(g)
         self._inner.note(g.primitive, "phase", f"backward {node.op}")
+        self._mark("gradient", node, g)
         return enter(node.path if self._inner.observed else "")
 
     def values(self, saved: Sequence[Any]) -> list[Any]:
@@ -127,13 +130,24 @@ class Observer:
 
     def follow_edge(self, node: Node, rule: Rule, saved: Sequence[Any], parent: Node, part: AnyTensor) -> None:
         """A rule has run, and what it had saved is about to go."""
-        self.collect(parent, part)
+        self._note_leaf(parent, part)
+        self._mark("part", parent, part)
         if self._inner.observed and not self._keeps_graph:
             note_kept(self._inner, "release", node, rule, saved)
         if self._flow is not None:
             self._flow.add(node, parent, part)
 
     def collect(self, node: Node, g: AnyTensor) -> None:
+        """A part of a node's gradient was added to those before."""
+        self._note_leaf(node, g)
+        self._mark("sum", node, g)
+
+    def _note_leaf(self, node: Node, g: AnyTensor) -> None:
         """A gradient of a node has been written. A leaf's is one from now on, and not only when all of it is there."""
         if ends_graph(node):
             self._inner.note(g.primitive, "gradient")
+
+    def _mark(self, role: Role, node: Node, g: AnyTensor) -> None:
+        """Says whose gradient it is. Inside a segment the nodes are not those of the graph, and last no longer."""
+        if self._inner.observed and not self._is_part:
+            self._inner.note(g.primitive, "node", (role, node.number))

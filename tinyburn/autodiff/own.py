@@ -20,7 +20,7 @@ from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_operands, check_tensor
 
 from .checkpointing import CHECKPOINT
-from .nodes import CONSTANT, LEAF, GraphArray, attach_node, expect_calls, nodes_of
+from .nodes import CONSTANT, LEAF, GraphArray, attach_node, expect_calls
 from .recording import plan_of
 from .rules import AnyTensor, Derivative, Rule
 
@@ -151,7 +151,7 @@ class OwnOperation:
             values = [x.recipe or x.primitive if type(x) is GraphArray else x for x in graphs]
             saved = plan.pick([*values, inside.primitive])
             expect_calls(saved)
-            attach_node(result, self._declared.name, nodes_of(graphs), plan.rules, saved, device.backend.inner)
+            attach_node(result, self._declared.name, graphs, plan.rules, saved, device.backend.inner)
         return Tensor._around(result, device)
 
     def _compute(self, arguments: tuple[Any, ...], device: Any) -> AnyTensor:

@@ -20,7 +20,7 @@ from tinyburn.base.scope import current_path
 from . import rules
 from .backward import run_backward
 from .checkpointing import NoCheckpointing
-from .nodes import GraphArray, LeafNode, Node, Step, attach_node, expect_calls
+from .nodes import GraphArray, LeafNode, Node, Step, attach_node, expect_calls, note_value
 from .recipes import Recipe
 
 IB = TypeVar("IB", bound=Backend, covariant=True)
@@ -92,11 +92,11 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
         twin = GraphArray(cls.inner.separate(a.primitive))
         return cls.require_grad(twin) if cls.is_leaf(a) else twin
 
-    @staticmethod
-    def require_grad(a: Any) -> GraphArray:
+    @classmethod
+    def require_grad(cls, a: Any) -> GraphArray:
         """A leaf with the same values. Raises GraphError for the result of a tracked operation."""
         if not a.is_tracked:
-            return GraphArray(a.primitive, LeafNode(a, current_path()))
+            return cls._leaf(a.primitive, LeafNode(a, current_path()))
         if not a.node.is_leaf:
             reason = (
                 f"the tensor is the result of {label_of(a.node.op)}, so its gradient goes on to what it was made from"
@@ -107,10 +107,16 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
     @classmethod
     def parameter(cls, primitive: Array, identity: object) -> GraphArray:
         """The leaf of a parameter around an inner primitive: `from_inner`, `require_grad` and the note in one."""
-        leaf = GraphArray(primitive, LeafNode(primitive, current_path(), True, identity))
+        leaf = cls._leaf(primitive, LeafNode(primitive, current_path(), True, identity))
         if cls.inner.observed:
             cls.inner.note(primitive, "parameter", identity)
         return leaf
+
+    @classmethod
+    def _leaf(cls, primitive: Array, node: Node) -> GraphArray:
+        if cls.inner.observed:
+            note_value(cls.inner, primitive, node)
+        return GraphArray(primitive, node)
 
     @staticmethod
     def is_leaf(a: Any) -> bool:

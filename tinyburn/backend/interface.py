@@ -222,8 +222,9 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
 
         Args:
             event: ``save`` or ``release``, with the operand, the operation and the module path of the node that keeps
-                it or has let it go; ``phase``, with a name for what runs now; ``grad`` for the gradient of a leaf;
-                ``returned`` for the result of a module; else its category from now on, as ``parameter``.
+                it or has let it go; ``phase``, with a name for what runs now; ``node``, with what it is for a node of
+                the graph and the node's number (`log.Role`); ``gradient`` for the gradient of a leaf; ``returned`` for
+                the result of a module; else its category from now on, as ``parameter``.
             detail: what belongs to the event, as said above.
         """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tinyburn.base.dtype import DTYPES, DType
 from tinyburn.base.errors import ConfigError
@@ -52,9 +52,31 @@ class Category(IntEnum):
     UNKNOWN = 7
 
 
+Role: TypeAlias = Literal["value", "gradient", "part", "sum"]
+"""What a buffer holds for a node of the graph of `Autodiff`: its value; its whole gradient, and its rules run from here
+on; what one rule has given to its gradient; all that has come of its gradient so far, after a part was added."""
+
+
+class Mark(NamedTuple):
+    """Which node of the graph a buffer belongs to.
+
+    Events tell of buffers, and a graph tells of values; marks lead from one to the other. They stand beside the events,
+    because the number of a node depends on what else the process has computed.
+
+    Attributes:
+        at: how many events were written before; -1 if they have been cleared since.
+        node: the number of the node.
+    """
+
+    at: int
+    role: Role
+    node: int
+    buffer: int
+
+
 class EventLog:
-    """``events`` and ``names`` are all there is to read; the rest is for the writer. Events are only appended, and
-    only `clear` forgets them.
+    """``events``, ``names`` and ``marks`` are all there is to read; the rest is for the writer. Events are only
+    appended, and only `clear` forgets them.
 
     Attributes:
         asked: the operation that the backend is composing of others; empty while it composes none.
@@ -71,11 +93,21 @@ class EventLog:
         self.live_buffers = 0
         self.live_bytes = 0
         self.watcher: Callable[[int], None] | None = None
+        self._marks: list[tuple[int, Role, int, int]] = []
         self._numbers: dict[str, int] = {}
         self._buffers = 0
 
     def __repr__(self) -> str:
         return f"EventLog({len(self.events)} events, {self.live_buffers} buffers of {self.live_bytes} B alive)"
+
+    @property
+    def marks(self) -> list[Mark]:
+        """All that were set, in order."""
+        return list(map(Mark._make, self._marks))
+
+    def mark(self, role: Role, node: int, buffer: int) -> None:
+        """Says that a buffer belongs to a node of the graph from now on."""
+        self._marks.append((len(self.events), role, node, buffer))
 
     def name(self, text: str) -> int:
         """The number of a name, given on first use."""
@@ -95,7 +127,8 @@ class EventLog:
 
         Each buffer comes with the operation that wrote what is in it, as a maker without operands, its ALLOC in the
         category that it has now, and its saves that have not ended. Ids and names stay. So whatever is read from the
-        log later is what the whole log would say of that time. Who holds the old list of events keeps it.
+        log later is what the whole log would say of that time. Who holds the old list of events keeps it. Of the marks
+        those stay that say whose value a buffer holds.
 
         Raises ConfigError while `memory.measure` reads the log.
         """
@@ -105,6 +138,9 @@ class EventLog:
         past, self.events = self.events, []  # the collector may free a buffer at any moment; that is written here
         self.events[:0] = _events_of_the_living(past)
         self.last_op = max((at for at, event in enumerate(self.events) if event[0] == Kind.OP), default=-1)
+        alive = {event[1] for event in self.events if event[0] == Kind.ALLOC}
+        kept = [mark for mark in self.marks if mark.role == "value" and mark.buffer in alive]
+        self._marks = [mark._replace(at=-1) for mark in kept]
 
     def op(self, name: str, path: str, operands: list[int]) -> None:
         self.last_op = len(self.events)
@@ -197,6 +233,9 @@ class Buffer:
             self.save(detail)
         elif event == "release":
             self.release(detail)
+        elif event == "node":
+            role, node = detail
+            self.log.mark(role, node, self.id)
         elif event == "phase":
             self.log.phase = detail
         elif event != "returned":

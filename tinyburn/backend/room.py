@@ -72,7 +72,7 @@ def fitting(function: Function) -> Function:
     @wraps(function)
     def explained(*arguments: Any) -> Any:
         try:
-            return explained.__wrapped__(*arguments)  # type: ignore[attr-defined]  # so that a reload can replace it
+            return explained.__wrapped__(*arguments)
         except NO_ROOM as error:
             explain(error, explained.__name__, arguments)
             raise

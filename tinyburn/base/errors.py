@@ -57,25 +57,26 @@ class TinyburnError(Exception):
             kept, hidden = readers_frames(self.__traceback__)
         if shell is None:
             return "".join(format_exception(type(self), self, kept)).splitlines()
-        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, kept)
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, kept, tb_offset=0)
         note = f"({hidden} lines inside tinyburn are not shown; TinyburnError.all_frames = True shows them)\n"
         return [*lines[:-1], note, *lines[-1:]] if hidden else lines
 
 
 def readers_frames(traceback: TracebackType | None) -> tuple[TracebackType | None, int]:
-    """A traceback without the frames inside tinyburn, and how many those are; the whole one if there are no others."""
+    """A traceback without the frames inside tinyburn and IPython, and how many those of tinyburn are; the whole one if
+    there are no others."""
     entries = []
     entry = traceback
     while entry is not None:
-        entries.append(entry)
+        entries.append((entry, entry.tb_frame.f_globals.get("__name__", "").split(".")[0]))
         entry = entry.tb_next
-    mine = [entry for entry in entries if entry.tb_frame.f_globals.get("__name__", "").split(".")[0] != _PACKAGE]
+    mine = [entry for entry, package in entries if package not in (_PACKAGE, "IPython")]
     if not mine:
         return traceback, 0
     shorter: TracebackType | None = None
     for entry in reversed(mine):
         shorter = TracebackType(shorter, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return shorter, len(entries) - len(mine)
+    return shorter, sum(package == _PACKAGE for _, package in entries)
 
 
 _PACKAGE = __name__.split(".")[0]

@@ -28,7 +28,12 @@ def read(path: Path) -> str:
 
 
 def parse(text: str) -> Any:
-    """The notebook in a text. Raises CommandError if there is none."""
+    """The notebook in a text. Raises CommandError if there is none, or if something in it is not as it should be."""
+    return _validated(load(text))
+
+
+def load(text: str) -> dict[str, Any]:
+    """The JSON of a notebook: it has a list of cells, and what is in them may be anything. Raises CommandError."""
     try:
         data = parsed(text)
     except ValueError as error:
@@ -36,11 +41,11 @@ def parse(text: str) -> Any:
     if isinstance(data, dict) and data.get("nbformat") in (1, 2, 3):
         raise CommandError("is a notebook of an old format; open it in JupyterLab and save it again")
     cells = data.get("cells") if isinstance(data, dict) else None
-    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+    if not isinstance(data, dict) or not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise CommandError("is not a notebook: its JSON has no list of cells")
     if data.get("nbformat") != 4:
         raise CommandError(f"is not a notebook of format 4 but of {data.get('nbformat')!r}")
-    return _validated(data)
+    return data
 
 
 def _validated(data: dict[str, Any]) -> Any:

@@ -15,6 +15,11 @@ _EXIT_CODES = (
     "130 stopped with Ctrl-C"
 )
 
+_JUDGED = (
+    "A notebook with answers is run, in a process of its own and a folder of its own, and the package judges the "
+    "answers: what a notebook shows counts for nothing."
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code. ``arguments`` are the words after ``tinyburn``."""
@@ -55,10 +60,21 @@ def _run_course(options: argparse.Namespace) -> int:
 
         print(f"Your copy of the course is in {start_course(options.folder)}")
         return 0
-    from tinyburn.course import solution
+    if options.action == "solution":
+        from tinyburn.course import solution
 
-    solution(options.number)
-    return 0
+        solution(options.number)
+        return 0
+    from .marking import Limits
+
+    limits = Limits(options.timeout, options.memory)
+    if options.action == "status":
+        from .status import status
+
+        return status(options.folder, limits)
+    from .grade import grade
+
+    return grade(options.folder, options.lesson, options.output, options.workers, limits)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,7 +115,8 @@ def _add_lab(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_course(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    course = commands.add_parser("course", help="make a copy of the course to work in, or show a solution")
+    about = "make a copy of the course to work in, see what is done in it, show a solution, grade a class"
+    course = commands.add_parser("course", help=about, description=f"{about.capitalize()}.")
     actions = course.add_subparsers(dest="action", required=True, metavar="ACTION")
     about = "make a copy of the course to work in; what is in it already stays as it is"
     start = actions.add_parser("start", help=about, description=about)
@@ -107,6 +124,54 @@ def _add_course(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     about = "show a solution of an exercise"
     solution = actions.add_parser("solution", help=about, description=about)
     solution.add_argument("number", metavar="NUMBER", help="such as 5.2: the second exercise of lesson 05")
+    about = "say which exercises of a copy are right, and how many guesses are made; it changes nothing"
+    status = actions.add_parser("status", help=about, description=about, epilog=_JUDGED)
+    status.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: tinyburn-course")
+    _add_limits(status)
+    _add_grade(actions)
+
+
+def _add_grade(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "run the notebooks of a class and write a table of points"
+    epilog = f"{_JUDGED} They are the students' code: docs/teaching.md says what is guarded and what is not."
+    grade = actions.add_parser("grade", help=about, description=about, epilog=epilog)
+    grade.add_argument(
+        "folder",
+        type=Path,
+        metavar="FOLDER",
+        help="has a sub-folder for each student with notebooks named as in the course, or files such as "
+        "ada_05_training_step.ipynb",
+    )
+    grade.add_argument("--output", type=Path, metavar="FILE", help="where the table goes, as CSV; default: here")
+    grade.add_argument(
+        "--lesson",
+        type=_whole,
+        action="append",
+        default=[],
+        metavar="N",
+        help="a lesson to grade, as often as you like; default: those that somebody has handed in",
+    )
+    grade.add_argument(
+        "--workers", type=_whole, default=2, metavar="N", help="how many notebooks run at a time (default: 2)"
+    )
+    _add_limits(grade)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="S",
+        help="the longest time for one notebook, in seconds (default: 60)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=_whole,
+        default=2000,
+        metavar="MB",
+        help="the most memory for one notebook, in megabytes; on Linux only (default: 2000)",
+    )
 
 
 def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -139,6 +204,12 @@ def _add_notebooks(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 def _port(word: str) -> int:
     if not (word.isascii() and word.isdigit() and 1 <= int(word) <= 65535):
         raise argparse.ArgumentTypeError(f"{word!r} is not a port: a whole number from 1 to 65535")
+    return int(word)
+
+
+def _whole(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and int(word) > 0):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number greater than 0")
     return int(word)
 
 

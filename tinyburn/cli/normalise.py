@@ -15,6 +15,8 @@ _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name":
 _CELL_METADATA = ("tags", "jupyter")
 _WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+_LIVE = "tinyburn-live"
+"""The mark of `widgets.Live`: what stands beside it in the cell shows the same without a kernel."""
 _REFERENCE = re.compile(r"IPY_MODEL_(\w+)")
 _PATHS = (
     (re.compile(r"""(?<![^\s"'])[^\s"']*[\\/]ipykernel_\d+[\\/]\d+\.py"""), "<cell>"),
@@ -55,6 +57,8 @@ def _name_cells(notebook: Any) -> None:
 def _normalise_outputs(cell: Any) -> None:
     cell.outputs = _with_streams_joined(cell.outputs)
     for output in cell.outputs:
+        if _LIVE in output.get("metadata", {}):
+            output.data.pop(_WIDGET_VIEW, None)
         if output.output_type == "execute_result":
             output.execution_count = cell.execution_count
         elif output.output_type == "stream":

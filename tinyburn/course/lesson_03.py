@@ -43,7 +43,7 @@ def local_slopes_of_division(answer: Callable[[float, float], tuple[float, float
     "3.2",
     hints=(
         "Each number of the column is read once in each column of the result.",
-        "Its slopes add along a row, so the dim that goes is the second one. The first dim is 0.",
+        "Its slopes add along a row. So sum over the second dim, and count the dims from 0.",
     ),
     solution="answer = lambda g: g.sum_dim(1)",
     wrong=("answer = lambda g: g.sum_dim(0)", "answer = lambda g: g", "answer = lambda g: g.mean_dim(1)"),

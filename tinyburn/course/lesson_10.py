@@ -31,7 +31,7 @@ def steps(answer: float) -> bool:
         "The loss of a sample is minus the logarithm of its share. Undo both.",
         "exp undoes the natural logarithm, so write the share as exp of a number.",
     ),
-    solution="answer = round(float(np.exp(-0.693)), 2)",
+    solution="import math\n\nanswer = round(math.exp(-0.693), 2)",
     wrong=("answer = 0.31", "answer = 2.0", "answer = -0.37", "answer = 0.2"),
 )
 def share(answer: float) -> bool:
@@ -45,7 +45,7 @@ def share(answer: float) -> bool:
         "The right answers are on the diagonal. Divide them by something.",
         "Each sample is counted once in the matrix, so the sum of all its numbers is the number of samples.",
     ),
-    solution="answer = lambda confusion: np.trace(confusion) / np.sum(confusion)",
+    solution="answer = lambda confusion: confusion.trace() / confusion.sum()",
     wrong=(
         "answer = lambda confusion: np.trace(confusion) / len(confusion)",
         "answer = lambda confusion: np.mean(np.diag(confusion) / confusion.sum(1))",

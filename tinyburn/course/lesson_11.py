@@ -37,6 +37,9 @@ def one_step(answer: float) -> bool:
         "If the norm is above the threshold, multiply each array by threshold / norm. Else change nothing.",
     ),
     solution="""
+import numpy as np
+
+
 def answer(gradients, threshold):
     norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients))
     return [gradient * min(1.0, threshold / norm) for gradient in gradients]

@@ -18,8 +18,8 @@ PEAK = 700_000
 @exercise(
     "12.1",
     hints=(
-        "write down the rows where a window begins: 0, 3, 6 and so on",
-        "the last window begins at row 23 or before; count the multiples of 3 up to there",
+        "Write down the rows where a window begins: 0, 3, 6 and so on.",
+        "The last window begins at row 23 or before. Count the multiples of 3 from 0 up to there.",
     ),
     solution="answer = (28 - 5) // 3 + 1",
     wrong=("answer = 9", "answer = 24", "answer = 7", "answer = (28 - 5) / 3 + 1"),
@@ -33,8 +33,8 @@ def rows_with_a_stride(answer: int) -> bool:
 @exercise(
     "12.2",
     hints=(
-        "each of the 32 filters has 3 times 3 weights for each channel that comes in",
-        "a filter has 16 times 9 weights and one bias",
+        "Each of the 32 filters has 3 times 3 weights for each channel that comes in.",
+        "A filter has 16 times 9 weights and one bias.",
     ),
     solution="answer = 32 * (16 * 9 + 1)",
     wrong=("answer = 32 * 16 * 9", "answer = 32 * (9 + 1)", "answer = 32 * 16 * (9 + 1)"),
@@ -47,8 +47,8 @@ def parameters_of_a_layer(answer: int) -> bool:
 @exercise(
     "12.3",
     hints=(
-        "turn the filter of the lesson, which finds vertical edges, by a quarter",
-        "the weights of the upper row are positive, those of the lower row negative, and all nine add up to 0",
+        "Turn the filter of the lesson, which finds vertical edges, by a quarter.",
+        "The weights of the upper row are positive, those of the lower row negative, and all nine add up to 0.",
     ),
     solution="answer = [[1, 1, 1], [0, 0, 0], [-1, -1, -1]]",
     wrong=(
@@ -71,8 +71,8 @@ def horizontal_edges(answer: Any) -> bool:
 @exercise(
     "12.4",
     hints=(
-        "write the second layer as Conv2dConfig((8, 24), 3, stride=2), and leave the pooling out",
-        "6 rows with a stride of 2 give 2 rows, as many as after the pooling, so the linear layer stays as it is",
+        "Write the second layer as Conv2dConfig((8, 24), 3, stride=2), and leave the pooling out.",
+        "6 rows with a stride of 2 give 2 rows, as many as after the pooling. So the linear layer stays as it is.",
     ),
     solution="""
 class Strided(tb.Module):

@@ -14,7 +14,7 @@ from .exercises import exercise
 
 @exercise(
     "13.1",
-    hints=("the table has a row for each token", "51 rows of 64 numbers, and no bias"),
+    hints=("The table has a row for each token.", "There are 51 rows of 64 numbers, and no bias."),
     solution="answer = 51 * 64",
     wrong=("answer = 51 * 64 + 64", "answer = 51 + 64", "answer = 51 * 64 * 4"),
 )
@@ -26,8 +26,8 @@ def parameters_of_an_embedding(answer: int) -> bool:
 @exercise(
     "13.2",
     hints=(
-        "the first token may look at 1 token, the second at 2",
-        "add up 1 + 2 + 3 and so on, up to 32",
+        "The first token may look at 1 token, the second at 2.",
+        "Add up 1 + 2 + 3 and so on, up to 32.",
     ),
     solution="answer = sum(range(1, 33))",
     wrong=("answer = 32 * 32 // 2", "answer = sum(range(32))", "answer = 32 * 32"),
@@ -41,8 +41,8 @@ def pairs_with_a_mask(answer: int) -> bool:
 @exercise(
     "13.3",
     hints=(
-        "divide the tensor by the number first: scores / temperature",
-        "then use tb.activation.softmax with the dim of the columns, which is 1",
+        "Divide the tensor by the number first: scores / temperature.",
+        "Then use tb.activation.softmax with dim 1: each row gets the sum 1.",
     ),
     solution="""
 def answer(scores, temperature):
@@ -68,8 +68,8 @@ def shares_at_a_temperature(answer: Callable[[Any, float], Any]) -> bool:
 @exercise(
     "13.4",
     hints=(
-        "one head of one layer has 256 times 256 shares for each piece",
-        "multiply by 8 pieces, 8 heads, 4 layers, and by the 4 bytes of a number",
+        "One head of one layer has 256 times 256 shares for each piece.",
+        "Multiply by 8 pieces, 8 heads, 4 layers, and by the 4 bytes of a number.",
     ),
     solution="answer = 8 * 8 * 256 * 256 * 4 * 4",
     wrong=("answer = 8 * 8 * 256 * 256 * 4", "answer = 8 * 256 * 256 * 4 * 4", "answer = 8 * 8 * 256 * 4 * 4"),

@@ -62,7 +62,7 @@ def careless_operation(answer: str) -> bool:
 @exercise(
     "18.3",
     hints=(
-        "Begin with `Counted`. Only for the operation called matmul is there something to add.",
+        "Begin with `Counted`, with `products = 0` in the class. Add to `cls.products`, for matmul alone.",
         "The result has n · m numbers, and each took k multiplications: k is the last size of the first argument.",
     ),
     solution="""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from tinyburn.autodiff.nodes import GraphArray, attach_node, nodes_of
+from tinyburn.autodiff.nodes import GraphArray, attach_node
 from tinyburn.backend.interface import Array, Backend
 from tinyburn.tensor import Tensor
 
@@ -81,7 +81,7 @@ def run(
         rules: Any = [
             (at, LoopRule(loop, at, names if at == tracked[-1] else (), inside), 0, at == tracked[0]) for at in tracked
         ]
-        attach_node(result, cell.name, nodes_of(inputs), tuple(reversed(rules)), saved, loop.ops)
+        attach_node(result, cell.name, inputs, tuple(reversed(rules)), saved, loop.ops)
     return given._new(result)
 
 

@@ -1,6 +1,5 @@
 """Training: `Learner` runs the loop, metrics and a history say what happened, and a state says how to go on."""
 
-from .curve import LiveCurve, LossCurve
 from .errors import NonFiniteLoss
 from .gauges import GradientNorm, LearningRate, PeakMemory, SamplesPerSecond, UpdateRatio
 from .history import History
@@ -23,9 +22,7 @@ __all__ = [
     "History",
     "Learner",
     "LearningRate",
-    "LiveCurve",
     "Loss",
-    "LossCurve",
     "Mean",
     "Metric",
     "NonFiniteLoss",

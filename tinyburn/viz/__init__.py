@@ -7,30 +7,43 @@ names below.
 from .backward_graph import backward_graph
 from .batch_lines import batch
 from .byte_ladder import byte_ladder
+from .confusion import confusion
+from .curve import curve
 from .depth_fan import depth_fan
 from .gradient_flow import gradient_flow
 from .graph import graph
 from .heatmap import heatmap
+from .histogram import histogram
+from .images import images
 from .jacobian import jacobian
+from .live_curve import LiveCurve
 from .memory_strip import memory
 from .peak_card import peak
 from .picture import Picture
 from .receipt import receipt
+from .stepper import Stepper, stepper
 from .update_ratios import update_ratio, update_ratios
 
 __all__ = [
+    "LiveCurve",
     "Picture",
+    "Stepper",
     "backward_graph",
     "batch",
     "byte_ladder",
+    "confusion",
+    "curve",
     "depth_fan",
     "gradient_flow",
     "graph",
     "heatmap",
+    "histogram",
+    "images",
     "jacobian",
     "memory",
     "peak",
     "receipt",
+    "stepper",
     "update_ratio",
     "update_ratios",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,10 +68,15 @@ def short(size: int, step: int) -> str:
     return "0"
 
 
-def spread(wanted: Sequence[float], apart: float, lowest: float) -> list[float]:
-    """The wanted heights, moved so that no two are nearer than ``apart`` and none is below ``lowest``."""
+def spread(wanted: Sequence[float], apart: float, lowest: float, highest: float = -math.inf) -> list[float]:
+    """The wanted heights, moved so that no two are nearer than ``apart``, and none is below ``lowest`` or, as far as
+    there is room, above ``highest``."""
     heights = list(wanted)
     for index in sorted(range(len(wanted)), key=lambda index: (-wanted[index], index)):
         heights[index] = min(wanted[index], lowest)
         lowest = heights[index] - apart
+    if min(heights, default=highest) < highest:
+        for index in sorted(range(len(heights)), key=heights.__getitem__):
+            heights[index] = max(heights[index], highest)
+            highest = heights[index] + apart
     return heights

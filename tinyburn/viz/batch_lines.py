@@ -22,10 +22,10 @@ MAX_LINES = 8
 """Candidates that are drawn; those of the largest batches."""
 MAX_ROWS = 60
 
-_LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 42.0, 540.0, 270.0
+_LEFT, _TOP, _WIDTH, _HEIGHT = 110.0, 42.0, 460.0, 270.0
 _RIGHT, _BASE = _LEFT + _WIDTH, _TOP + _HEIGHT
 _HIDDEN = 3.0  # pixels: lines that are nearer than this look like one
-_ZOOM = 700.0  # where the close view of B and B + 1 begins
+_ZOOM = 620.0  # where the close view of B and B + 1 begins
 _STYLE = (
     ".envelope{stroke-width:2.6;fill:none}.thin{stroke-width:.8}.thread{stroke-width:.5;stroke-dasharray:1 3}"
     ".budget{stroke-width:1.6}.ring{fill:none}"

@@ -25,7 +25,7 @@ _MEANINGS = {
     "staging": "copied between host and device",
     "reserved": "payload, padding and cached",
 }
-_BAR = 260.0
+_BAR = 170.0
 _LEFT = 160 + text_width(max(_MEANINGS.values(), key=len))  # where the bars begin
 _UNKNOWN = (
     '<pattern id="unknown" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'

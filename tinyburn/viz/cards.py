@@ -11,7 +11,7 @@ from .svg import CHARACTER, LINE, MARKS, Tip, block, page, path, rect, text, tex
 
 MARGIN = 16.0
 _PADDING = 8.0
-_BAND = 24.0  # the coloured band of a card and its letter
+BAND = 24.0  # the coloured band of a card and its letter
 _STACK = 4.0  # how far the cards behind the first one of a stack look out
 LONGEST = 44
 """Characters in one line of a card."""
@@ -55,7 +55,7 @@ class Card:
         widest = max(len(line) for line in (f"{self.head} {self.rest}", *self.under))
         widest = max(widest, *(_LABEL + len(number) for _, number in self.numbers), 0)
         lines = 1 + len(self.under) + len(self.numbers)
-        band = _BAND if self.letter else 0
+        band = BAND if self.letter else 0
         return widest * CHARACTER + 2 * _PADDING + band + self._pile, lines * LINE + 12 + self._pile
 
     @property
@@ -70,10 +70,8 @@ class Card:
         parts.append(rect(x, y, wide, high, self.style, 3))
         left = x + _PADDING
         if self.letter:
-            parts.append(rect(x + 1, y + 1, _BAND + 2, high - 2, "paper", 2))  # what the colours stand out from
-            parts.append(block(x + 2, y + 2, 7, high - 4, self.letter, ""))
-            parts.append(text(x + 17, y + 18, self.letter, "ink bold", "middle"))
-            left += _BAND
+            parts += band(x, y, high, self.letter)
+            left += BAND
         parts.append(text(left, y + 18, self.head, "ink bold"))
         if self.rest:
             parts.append(text(left + text_width(self.head + " "), y + 18, self.rest))
@@ -82,6 +80,15 @@ class Card:
             parts.append(text(left, y + 18 + LINE * n, label, "soft"))
             parts.append(text(left + _LABEL * CHARACTER, y + 18 + LINE * n, number, "ink bold"))
         return parts
+
+
+def band(x: float, y: float, high: float, letter: str) -> list[str]:
+    """The coloured band of a category, and its letter, inside the left edge of a card."""
+    return [
+        rect(x + 1, y + 1, BAND + 2, high - 2, "paper", 2),  # what the colours stand out from
+        block(x + 2, y + 2, 7, high - 4, letter, ""),
+        text(x + 17, y + 18, letter, "ink bold", "middle"),
+    ]
 
 
 def fit(head: str, rest: str = "", longest: int = LONGEST) -> tuple[str, str]:
@@ -93,6 +100,11 @@ def fit(head: str, rest: str = "", longest: int = LONGEST) -> tuple[str, str]:
 def cut(line: str, longest: int) -> str:
     """A line without what there is no room for."""
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def cut_left(line: str, longest: int) -> str:
+    """A path without its beginning, where there is no room for all of it: its end tells it from others."""
+    return line if len(line) <= longest else "…" + line[1 - longest :]
 
 
 def curve(points: Sequence[Point]) -> str:

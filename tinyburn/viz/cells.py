@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 52.0, 24.0
 MOST = 8
 """Rows and columns that are drawn; the others are left out, and the picture says so."""
 
-POSITIVE, NEGATIVE = "#e08214", "#5e8ad6"
+POSITIVE, NEGATIVE = "#d67a10", "#5e8ad6"
 STYLE = f".plus{{fill:{POSITIVE}}}.minus{{fill:{NEGATIVE}}}.cell{{fill:none;stroke-width:.5}}"
 
 
@@ -56,6 +56,15 @@ def colour_cell(
     if float(strength) == 0:
         return []
     return [rect(x, y, *size, "plus" if value > 0 else "minus", 0, f'fill-opacity="{strength}"')]
+
+
+def draw_small(matrix: Matrix, x: float, y: float, scale: float, side: float) -> list[str]:
+    """A square for each number, without the number."""
+    drawn = [rect(x, y, matrix.shape[1] * side, matrix.shape[0] * side, "line cell")]
+    for row, values in enumerate(matrix.tolist()):
+        for column, value in enumerate(values):
+            drawn += colour_cell(x + column * side, y + row * side, (side, side), value, scale)
+    return drawn
 
 
 def digits(value: float) -> str:

@@ -18,16 +18,18 @@ from tinyburn.base.errors import ConfigError
 from tinyburn.base.text import table
 
 from .axes import ticks
-from .cards import line_key, sheet
+from .cards import sheet
+from .lines import MOST_LINES, STYLES, End, draw_ends, draw_line, draw_zeros
 from .picture import Picture
-from .scale import DASHES, MOST_LINES, Powers, powers_around
+from .scale import Powers, powers_around, sizes_text
 
 Sizes: TypeAlias = Gradients[Any] | Sequence[float]
 """What ``backward(record_flow=True)`` returned, or a size for each layer, the first layer first."""
 
 _FACTOR = 100.0
 """From the last layer to the first, a gradient that changes by more than this has vanished or exploded."""
-_LEFT, _TOP, _WIDTH, _HEIGHT = 70.0, 16.0, 520.0, 260.0
+_TOP, _WIDTH, _HEIGHT = 16.0, 480.0, 260.0
+_POWERS_WIDTH = 60.0  # of the numbers at the axis
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class Ray:
         if math.isnan(self.change) or self.change <= 0 or len(self.sizes) < 2:
             return "-"
         return f"{self.change ** (1 / (len(self.sizes) - 1)):.2f}"
+
+    @property
+    def summary(self) -> str:
+        """Both in a few words."""
+        return self.verdict if self.factor == "-" else f"{self.factor} a layer, {self.verdict}"
 
 
 def depth_fan(models: Mapping[str, Sizes]) -> Picture:
@@ -130,19 +137,12 @@ _VERDICTS = ("vanishes", "is zero", "stays", "explodes", "overflows")
 
 
 def _text(rays: Sequence[Ray]) -> str:
+    ends = sizes_text([size for ray in rays for size in (ray.sizes[0], ray.sizes[-1])])
     rows = [
-        (
-            str(index),
-            ray.name,
-            str(len(ray.sizes)),
-            _digits(ray.sizes[0]),
-            _digits(ray.sizes[-1]),
-            ray.factor,
-            ray.verdict,
-        )
-        for index, ray in enumerate(rays, start=1)
+        (ray.name, str(len(ray.sizes)), first, last, ray.factor, ray.verdict)
+        for ray, first, last in zip(rays, ends[::2], ends[1::2], strict=True)
     ]
-    header = ("line", "model", "layers", "first layer", "last layer", "factor a layer", "the gradient")
+    header = ("model", "layers", "first layer", "last layer", "factor a layer", "the gradient")
     return f"{table(header, rows)}\n\n{_NOTE}"
 
 
@@ -152,24 +152,16 @@ _NOTE = (
 )
 
 
-def _digits(size: float) -> str:
-    return f"{size:.2g}"
-
-
 def _drawing(title: str, rays: Sequence[Ray]) -> str:
+    """The run begins at the right, where the axis stands, and ends at the left, where the fan is open and labelled."""
+    ends = [End(ray.sizes[0], ray.name, ray.summary, style) for ray, style in zip(rays, STYLES, strict=False)]
     low, high = powers_around(size for ray in rays for size in ray.sizes)
     deepest = max(len(ray.sizes) for ray in rays) - 1
-    powers = Powers(low, high, deepest, _LEFT, _TOP, _WIDTH, _HEIGHT)
-    drawn = powers.axes("layers: the input's side is left, and backward runs from right to left", ticks(deepest))
-    for ray, dash in zip(rays, DASHES, strict=False):
-        drawn += powers.line(ray.sizes, dash)
-    drawn += powers.numbers([ray.sizes[-1] for ray in rays])
-    keys = [
-        line_key(
-            f"{index} {ray.name}: {ray.factor} a layer, {ray.verdict}",
-            "rule",
-            f'stroke-width="1.8" stroke-dasharray="{dash}"',
-        )
-        for index, (ray, dash) in enumerate(zip(rays, DASHES, strict=False), start=1)
-    ]
-    return sheet(title, (_LEFT + _WIDTH + 20, powers.base + 44), drawn, keys, [_NOTE])
+    powers = Powers(low, high, deepest, max(end.width for end in ends), _TOP, _WIDTH, _HEIGHT)
+    steps = [(layer, str(layer)) for layer in ticks(deepest)]
+    drawn = powers.axes("layers: the input's side is left, and backward runs from right to left", steps, "right")
+    for ray, end in zip(rays, ends, strict=True):
+        points = list(enumerate(ray.sizes))
+        drawn += draw_line(powers, points, end.style) + draw_zeros(powers, points)
+    drawn += draw_ends(powers, ends, "left")
+    return sheet(title, (powers.right + _POWERS_WIDTH, powers.base + 44), drawn, (), [_NOTE])

@@ -73,7 +73,7 @@ def checked_boxes(picture: str, boxes: object) -> int:
 
 
 def small_enough(draw: Callable[[int], Picture], limit: int = LIMIT) -> Picture:
-    """Draws with fewer boxes, by half each time, until the picture is small: a tangle has many long lines."""
+    """Draws with fewer boxes or frames, by half each time, until the picture is small: a tangle has many long lines."""
     picture = draw(limit)
     while len(picture.html) > MOST_BYTES and limit > 8:
         limit //= 2

@@ -283,7 +283,10 @@ def _svg(
     ways = [(points[::-1], state.kind, state.rms) for points, state in zip(layout.routes, edges, strict=True)]
     body = [line for points, kind, rms in ways for line in _line(points, kind, widths.of(rms))]
     body += [part for points, kind, _ in ways if kind in _LINES for part in _badge(_middle(points), kind)]
-    body += [_size(points, rms, widths.of(rms)) for points, kind, rms in ways if kind == FLOWS]
+    arrives = [boxes[start].rms for start, _ in drawn.edges]
+    for (points, kind, rms), whole in zip(ways, arrives, strict=True):
+        if kind == FLOWS:
+            body += _size(points, rms, widths.of(rms), is_said=digits(rms) == digits(whole))
     for card, state, (x, y) in zip(cards, boxes, layout.corners, strict=True):
         body += card.draw(x, y)
         if state.kind in (DEAD, NONFINITE, CANCELLED):
@@ -333,13 +336,14 @@ def _middle(points: Sequence[Point]) -> Point:
     return ((a[0] + 3 * b[0] + 3 * c[0] + d[0]) / 8, (a[1] + 3 * b[1] + 3 * c[1] + d[1]) / 8)
 
 
-def _size(points: Sequence[Point], rms: float, width: float) -> str:
-    """The number of a line: on its right, or above it where it runs across."""
+def _size(points: Sequence[Point], rms: float, width: float, is_said: bool) -> list[str]:
+    """The number of a line: on its right, or above it where it runs across. There, among others, it is left out if the
+    box where the line ends has the same number."""
     x, y = _middle(points)
     (start_x, start_y), (end_x, end_y) = points[0], points[-1]
     if len(points) == 4 and abs(end_x - start_x) > 2 * abs(end_y - start_y):
-        return text(x, y - width / 2 - 5, digits(rms), "ink gap halo", "middle")
-    return text(x + width / 2 + 4, y + 4, digits(rms), "ink gap halo")
+        return [] if is_said else [text(x, y - width / 2 - 5, digits(rms), "ink gap halo", "middle")]
+    return [text(x + width / 2 + 4, y + 4, digits(rms), "ink gap halo")]
 
 
 def _badge(at: Point, kind: str) -> list[str]:

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from tinyburn.base.errors import BackendMismatch, ConfigError
+from tinyburn.base.errors import ConfigError
 from tinyburn.base.text import table
 from tinyburn.tensor import Tensor
 
 from .cards import Key, sheet
-from .cells import HEIGHT, STYLE, WIDTH, Matrix, colour_cell, digits, draw, largest
+from .cells import HEIGHT, STYLE, WIDTH, Matrix, digits, draw, draw_small, largest
 from .picture import Picture
 from .svg import rect, text, text_width
+from .values import values_of
 
 MOST_PICTURES = 32
 """The others are left out, and the picture says so."""
@@ -50,16 +51,12 @@ def heatmap(tensor: Tensor[Any, Any, Any], labels: Iterable[object] = ()) -> Pic
 
 def _matrices(tensor: Any) -> Matrix:
     """Of shape (pictures, rows, columns), in float64."""
-    if not isinstance(tensor, Tensor):
-        reason = f"{type(tensor).__name__} is no tensor"
-        raise ConfigError("viz.heatmap", reason, hint="write viz.heatmap(Tensor.from_data(values, device))")
-    if not tensor.backend.has_values:
-        raise BackendMismatch("viz.heatmap", "the backend keeps shapes only", hint="run the same program on NdArray")
+    values = values_of("heatmap", tensor)
     rows, columns = (1, *tensor.shape)[-2:]
     if rows * columns > MOST_CELLS:
         reason = f"a picture of {rows} x {columns} has more than {MOST_CELLS} cells"
         raise ConfigError("viz.heatmap", reason, hint="look at a part, as in tensor[:64, :64]")
-    return tensor.to_numpy().astype(np.float64).reshape(math.prod(tensor.shape[:-2]), rows, columns)
+    return values.astype(np.float64).reshape(math.prod(tensor.shape[:-2]), rows, columns)
 
 
 def _names(outer: tuple[int, ...], labels: Sequence[object], count: int) -> list[str]:
@@ -117,7 +114,7 @@ def _drawing(title: str, matrices: Matrix, names: Sequence[str]) -> str:
     for at, (matrix, name) in enumerate(zip(matrices, names, strict=False)):
         x, y = (at % across) * step, (at // across) * (high + _LABEL + _GAP)
         drawn.append(text(x, y + 11, name, "soft"))
-        drawn += _small(matrix, x, y + _LABEL, scale)
+        drawn += draw_small(matrix, x, y + _LABEL, scale, _CELL)
     lines = math.ceil(len(matrices) / across)
     width = max(min(len(matrices), across), 1) * step
     return sheet(
@@ -133,15 +130,6 @@ def _numbered(title: str, matrix: Matrix, scale: float) -> str:
     drawn += draw(matrix, _GAP, _LABEL, scale, MOST_NUMBERS)
     size = (_GAP + columns * WIDTH, _LABEL + rows * HEIGHT)
     return sheet(title, size, drawn, _keys(matrix[None], scale), (), STYLE)
-
-
-def _small(matrix: Matrix, x: float, y: float, scale: float) -> list[str]:
-    """A cell for each number, without the number: a run of equal cells in a row is one rectangle."""
-    drawn = [rect(x, y, matrix.shape[1] * _CELL, matrix.shape[0] * _CELL, "line cell")]
-    for row, values in enumerate(matrix.tolist()):
-        for column, value in enumerate(values):
-            drawn += colour_cell(x + column * _CELL, y + row * _CELL, (_CELL, _CELL), value, scale)
-    return drawn
 
 
 def _keys(matrices: Matrix, scale: float) -> list[Key]:

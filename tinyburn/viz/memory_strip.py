@@ -16,7 +16,7 @@ from tinyburn.memory.operations import bytes_by_operation
 from tinyburn.memory.timeline import Step, Totals
 
 from .axes import Axes
-from .cards import cut
+from .cards import cut, cut_left
 from .picture import Picture
 from .svg import LINE, MARKS, Tip, fill_of, number, page, path, text, text_width, tip_texts, xy
 
@@ -24,7 +24,7 @@ MAX_ROWS = 60
 """Of the table of operations; a longer one is folded."""
 MAX_COLUMNS = 240  # with more operations, runs of them share a column
 MAX_PHASES = 60  # that are told apart
-MAX_NAMES = 45  # that have room below the columns
+MAX_NAMES = 40  # that have room below the columns
 _NAME_WIDTH = 13.0  # pixels between two of them
 _LONGEST = 24  # characters of a name
 MAX_LABEL = 100  # characters of the peak's label
@@ -35,8 +35,8 @@ ORDER = (
 )
 """From the bottom of the stack to its top: what lives longest lies lowest, as a level floor for the rest."""
 
-LEFT, TOP, WIDTH, HEIGHT = 76, 64, 620, 240
-"""The plot inside the picture, in pixels."""
+LEFT, TOP, WIDTH, HEIGHT = 76, 64, 524, 240
+"""The plot inside the picture, in pixels. With the legend it fits into a cell of a usual window, beside the sidebar."""
 _LEGEND_WIDTH = 190
 _DASHES = 'fill="none" stroke-width="1.6" stroke-dasharray="5 3"'
 """How a plan's line is drawn."""
@@ -245,7 +245,7 @@ def _plot(columns: list[Column], planned: Sequence[Column], axes: Axes) -> list[
     """Everything over the columns, from the back to the front."""
     return [
         *(_ticks(axes) if present_in([*columns, *planned]) else []),
-        *(_area(category, columns, axes) for category in present_in(columns)),
+        *(area_of(category, columns, axes) for category in present_in(columns)),
         *_plan_line(planned, axes),
         *_phases(columns, axes),
         *_peak(columns, axes),
@@ -272,7 +272,7 @@ def _ticks(axes: Axes) -> list[str]:
     return lines + [text(LEFT - 8, y + 4, label, "soft", "end") for y, label in marks]
 
 
-def _area(category: Category, columns: Sequence[Column], axes: Axes) -> str:
+def area_of(category: Category, columns: Sequence[Column], axes: Axes) -> str:
     """A shape for each run of columns in which the category has any bytes."""
     runs = groupby(range(len(columns)), key=lambda index: columns[index].totals[category] > 0)
     shapes = [_outline(category, list(run), columns, axes) for has_bytes, run in runs if has_bytes]
@@ -358,7 +358,7 @@ def names_of(columns: Sequence[Column], axes: Axes) -> list[tuple[str, float]]:
     start = 0
     for phase in phases_of(columns):
         runs = _module_runs(phase, least)
-        found += [(cut(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
+        found += [(cut_left(name, _LONGEST), axes.x(start + (first + end) / 2)) for name, first, end in runs]
         start += len(phase)
     return found
 

@@ -133,7 +133,8 @@ def read_graph(picture: str, results: Results, names: Mapping[str, Name]) -> Gra
     parameters = {node for _, node, is_parameter in given if is_parameter}
     numbers = {node: number for number, node in enumerate(order)}
     absent = tuple(name for name, node, _ in given if node is None or node not in numbers)
-    items = tuple(_item(node, labels, numbers, node in parameters) for node in order)
+    models = {type(model).__name__.lower(): name for name, model in names.items() if isinstance(model, Module)}
+    items = tuple(_item(node, labels, numbers, models, node in parameters) for node in order)
     backend: Any = found[0].backend
     return Graph(items, roots, numbers, absent, backend.strategy.recomputes)
 
@@ -216,7 +217,13 @@ def _fresh(start: str, taken: set[str]) -> Iterator[str]:
     return (label for number in count(1) if (label := f"{start}{number}") not in taken)
 
 
-def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], is_parameter: bool) -> Item:
+def _item(
+    node: Node,
+    labels: Mapping[Node, str],
+    numbers: Mapping[Node, int],
+    models: Mapping[str, str],
+    is_parameter: bool,
+) -> Item:
     texts = [labels[value] if isinstance(value, Node) else argument_text(value) for value in node.arguments]
     tracked = "parameter" if is_parameter or node.is_parameter else "leaf"
     return Item(
@@ -227,10 +234,16 @@ def _item(node: Node, labels: Mapping[Node, str], numbers: Mapping[Node, int], i
         shape=node.shape,
         dtype=DTYPES[node.dtype],
         size=prod(node.shape) * node.dtype.itemsize,
-        path=node.path,
+        path=_path(node.path, models),
         parents=tuple([numbers[parent] for parent in node.parents]),
         node=node,
     )
+
+
+def _path(path: str, models: Mapping[str, str]) -> str:
+    """A path begins with the class of the model that was called; the caller's name for that model stands for it."""
+    first, dot, rest = path.partition(".")
+    return models.get(first, first) + dot + rest
 
 
 def _named_nodes(picture: str, names: Mapping[str, Name]) -> list[tuple[str, Node | None, bool]]:

@@ -44,20 +44,25 @@ def read_numbers(
         ConfigError, GraphError: ``grads`` are no gradients, or those of another tensor.
     """
     check_gradients(picture, graph, grads)
-    known: dict[Node, Values] = {}
-    for tensor in [*several(results), *(tensor for _, tensor, _ in named_tensors(names))]:
-        if not tensor.backend.has_values:
-            reason = "the backend keeps shapes only, so there are no numbers to show"
-            raise BackendMismatch(f"viz.{picture}", reason, hint="run the same program on NdArray, or leave grads out")
-        if tensor.primitive.node in graph.numbers:
-            known[tensor.primitive.node] = tensor.to_numpy()
-    for item in graph.items:
-        if item.node not in known:
-            _compute_again(item.node, known)
+    if not all(tensor.backend.has_values for tensor in several(results)):
+        reason = "the backend keeps shapes only, so there are no numbers to show"
+        raise BackendMismatch(f"viz.{picture}", reason, hint="run the same program on NdArray, or leave grads out")
+    known = known_values(graph, results, names)
     return [
         Numbers(value_text(known[item.node]) if item.node in known else "", _gradient_text(item, grads))
         for item in graph.items
     ]
+
+
+def known_values(graph: Graph, results: Results, names: Mapping[str, Name]) -> dict[Node, Values]:
+    """The values of all nodes that have a name, or are computed from such alone; of a backend that has values."""
+    tensors = [*several(results), *(tensor for _, tensor, _ in named_tensors(names))]
+    known = {tensor.primitive.node: tensor for tensor in tensors if tensor.primitive.node in graph.numbers}
+    values: dict[Node, Values] = {node: tensor.to_numpy() for node, tensor in known.items()}
+    for item in graph.items:
+        if item.node not in values:
+            _compute_again(item.node, values)
+    return values
 
 
 def _compute_again(node: Node, known: dict[Node, Values]) -> None:

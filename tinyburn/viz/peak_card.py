@@ -28,11 +28,11 @@ _HOW = (
     "and come back for their rule, as BalancedCheckpointing does at its best; what they are made from is kept instead."
 )
 
-_BAR, _LIFE = 150.0, 210.0  # the widest bar, and the whole job in the lives
+_BAR, _LIFE = 90.0, 120.0  # the widest bar, and the whole job in the lives
 _NUMBERS = 150.0  # where the bars begin, after the letter and the bytes
 _MIDDLE = _NUMBERS + _BAR + 14  # and where the words do
 _HEADING = "the operation that made it, and what keeps it"
-_LONGEST = 58  # characters of a line in the middle
+_LONGEST = 52  # characters of a line in the middle
 
 
 def peak(report: MemoryReport, holders: Sequence[Holder] | None = None) -> Picture:
@@ -263,7 +263,7 @@ def _svg(found: _Findings) -> str:
         y += 26
     drawing += _moment(right, y, found.moment)
     drawing += _answers(found.answers, found.peak, y + 40)
-    size = (max(right + _LIFE, 860), y + 50 + 24 * (len(found.answers) + 1))
+    size = (max(right + _LIFE, 790), y + 50 + 24 * (len(found.answers) + 1))
     keys = category_keys({entry.letter for entry in shown})
     return sheet(found.title, size, drawing, keys, found.notes, tips=tips)
 

@@ -10,7 +10,9 @@ from urllib.parse import quote
 
 from tinyburn.base.errors import ConfigError
 
-from .svg import Tip, number, without_tips
+from .screenshot import png_of
+from .standalone import standalone
+from .svg import Tip, in_theme, number, without_tips
 
 _PLAIN = " !$()*+,-./:;=?@[]^_`{|}~'"
 """Characters that need no encoding inside a quoted data URL."""
@@ -60,11 +62,35 @@ class Picture:
         image = f'<img alt="{escape(self.title)}" style="max-width:none" src="data:image/svg+xml,{encoded}">'
         return "\n".join([f"{_FRAME}{image}", *map(_over, tips), "</div></div>"])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the SVG to a file that ends in ``.svg``, or the title and the text to one that ends in ``.txt``."""
-        target = Path(path)
-        contents = {".svg": self.svg, ".txt": repr(self) + "\n"}
-        if target.suffix not in contents:
-            reason = f"a picture has no form for {target.suffix or 'a file without an ending'}"
-            raise ConfigError(f"save({os.fspath(path)!r})", reason, hint="end the name in .svg or .txt")
-        target.write_text(contents[target.suffix], encoding="utf-8", newline="\n")
+    def save(self, path: str | os.PathLike[str], *, dark: bool = False) -> None:
+        """Writes the picture in the form that the name of the file ends in.
+
+        Args:
+            path: ``.svg`` is the drawing alone, ``.html`` a page with the drawing, its tips and the text, and ``.txt``
+                the text alone. ``.png`` is a bitmap, and needs the package resvg-py or a browser on this machine.
+            dark: light on dark, for a ``.png``; the others follow their reader's theme by themselves.
+
+        Raises:
+            BackendUnavailable: nothing on this machine can draw a PNG.
+            ConfigError: another ending; ``dark`` for what follows a theme.
+        """
+        target, asked = Path(path), f"save({os.fspath(path)!r})"
+        ending = target.suffix.lower()
+        reasons = []
+        if ending not in _ENDINGS:
+            reasons.append(f"a picture has no form for {ending or 'a file without an ending'}")
+        if dark and ending != ".png":
+            reasons.append("only a .png is light or dark for ever")
+        if reasons:
+            raise ConfigError(asked, reasons, hint=f"end the name in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}")
+        target.write_bytes(self._as_bytes(ending, dark, asked))
+
+    def _as_bytes(self, ending: str, dark: bool, asked: str) -> bytes:
+        if ending == ".png":
+            return png_of(in_theme(without_tips(self.svg)[0], dark), asked)
+        if ending == ".html":
+            return standalone(self.title, self.text, self.html).encode()
+        return (self.svg if ending == ".svg" else f"{self!r}\n").encode()
+
+
+_ENDINGS = (".svg", ".png", ".html", ".txt")

@@ -182,6 +182,15 @@ def page(
     return "\n".join(lines) + "\n"
 
 
+_DARK_RULES = "@media (prefers-color-scheme:dark){"
+_DARK_BLOCK = re.compile(re.escape(_DARK_RULES) + r"((?:[^{}]*\{[^{}]*\})*)\}")
+
+
+def in_theme(svg: str, is_dark: bool) -> str:
+    """A page that is light or dark, whatever the reader's theme is: for what does not follow one, as a bitmap."""
+    return _DARK_BLOCK.sub(r"\1" if is_dark else "", svg)
+
+
 def _theme(colours: dict[str, str]) -> str:
     """CSS for one theme: ``.ink`` and the like for text and areas, ``.line`` for strokes."""
     rules = [f".{name}{{fill:{colour}}}" for name, colour in colours.items() if name != "line"]
@@ -197,7 +206,7 @@ _STYLE = (
     "text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
     f"font-size:{SMALLEST}px}}"
     ".title{font-size:13px;font-weight:bold}.bold{font-weight:bold}"
-    f"{_theme(LIGHT)}@media (prefers-color-scheme:dark){{{_theme(DARK)}}}"
+    f"{_theme(LIGHT)}{_DARK_RULES}{_theme(DARK)}}}"
 ) + "".join(f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values())
 
 _HATCHES = "".join(

@@ -18,16 +18,17 @@ from tinyburn.base.text import table
 from tinyburn.module import Module
 
 from .axes import ticks
-from .cards import Key, line_key, sheet
+from .cards import Key, sheet
+from .lines import MOST_LINES, STYLES, End, draw_ends, draw_line, draw_zeros
 from .picture import Picture
-from .scale import DASHES, MOST_LINES, Powers, powers_around
+from .scale import Powers, powers_around, short_power
 from .svg import number, path, rect, text, xy
 
 LOW, HIGH = 1e-4, 1e-2
 """The ratios around the rule of thumb, one thousandth, that the picture shades."""
 
 _PAIR = "hand it the model before a step, and what the step returned"
-_LEFT, _TOP, _WIDTH, _HEIGHT = 70.0, 30.0, 560.0, 250.0
+_LEFT, _TOP, _WIDTH, _HEIGHT = 70.0, 30.0, 500.0, 250.0
 
 
 def update_ratio(before: Module, after: Module) -> dict[str, float]:
@@ -122,12 +123,16 @@ def _title(lines: Mapping[str, Sequence[float]]) -> str:
 
 def _text(lines: Mapping[str, Sequence[float]], events: Mapping[int, str]) -> str:
     rows = [
-        (name, *[f"{size:.1e}" for size in (ratios[0], typical(ratios), ratios[-1])], verdict(ratios))
+        (name, *[_digits(size) for size in (ratios[0], typical(ratios), ratios[-1])], verdict(ratios))
         for name, ratios in lines.items()
     ]
     said = table(("parameter", "first step", "middle", "last step", "by the rule of thumb"), rows)
     happened = [f"Step {step}: {what}." for step, what in sorted(events.items())]
     return "\n\n".join([said, *(["\n".join(happened)] if happened else [])])
+
+
+def _digits(size: float) -> str:
+    return short_power(f"{size:.1e}") if size else "0"
 
 
 def _drawing(title: str, lines: Mapping[str, Sequence[float]], events: Mapping[int, str]) -> str:
@@ -137,26 +142,23 @@ def _drawing(title: str, lines: Mapping[str, Sequence[float]], events: Mapping[i
     powers = Powers(low, high, count, _LEFT, _TOP, _WIDTH, _HEIGHT)
     top = powers.y(HIGH)
     drawn = [rect(_LEFT, top, _WIDTH, powers.y(LOW) - top, "fill")]
-    drawn += powers.axes("steps", ticks(count))
+    drawn += powers.axes("steps", [(step, str(step)) for step in ticks(count)])
     for at, (step, _) in enumerate(sorted(events.items())):
         x = powers.x(step)
         drawn.append(path(f"M{xy(x, _TOP)}V{number(powers.base)}", "line", 'stroke-dasharray="2 3"'))
         drawn.append(text(x, _TOP - 6, _letter(at), "ink bold", "middle"))
-    for ratios, dash in zip(shown.values(), DASHES, strict=False):
-        drawn += powers.line(ratios, dash)
-    drawn += powers.numbers([_last(ratios) for ratios in shown.values()])
-    keys = [
-        line_key(f"{index} {name}", "rule", f'stroke-width="1.8" stroke-dasharray="{dash}"')
-        for index, (name, dash) in enumerate(zip(shown, DASHES, strict=False), start=1)
-    ]
-    keys.append(Key(rect(0, 0, 26, 14, "fill"), "one ten thousandth to one hundredth: the rule of thumb"))
+    ends = [End(_last(ratios), name, "", style) for (name, ratios), style in zip(shown.items(), STYLES, strict=False)]
+    for ratios, end in zip(shown.values(), ends, strict=True):
+        drawn += draw_line(powers, list(enumerate(ratios)), end.style) + draw_zeros(powers, list(enumerate(ratios)))
+    drawn += draw_ends(powers, ends)
+    keys = [Key(rect(0, 0, 26, 14, "fill"), "one ten thousandth to one hundredth: the rule of thumb")]
     keys += [
         Key(text(13, 11, _letter(at), "ink bold", "middle"), f"step {step}: {what}")
         for at, (step, what) in enumerate(sorted(events.items()))
     ]
     left_out = len(lines) - len(shown)
     notes = [f"{left_out} more parameters are in the text alone."] if left_out else []
-    return sheet(title, (powers.right + 40, powers.base + 44), drawn, keys, notes)
+    return sheet(title, (powers.right + max(end.width for end in ends), powers.base + 44), drawn, keys, notes)
 
 
 def _letter(at: int) -> str:

@@ -1,0 +1,11 @@
+"""Pictures with controls: what a reader moves, the kernel draws again.
+
+A widget here is a few controls of ipywidgets, and a function of `tinyburn.viz` that draws a picture from what they say;
+there is no JavaScript of our own. Where no widget can run (a fresh clone, GitHub, a converted page), it is a picture
+that stands for all of its states. `ipywidgets` is loaded when a widget is first shown.
+"""
+
+from .live import Live
+from .stepper import stepper
+
+__all__ = ["Live", "stepper"]
