@@ -10,7 +10,7 @@ const cut = rest.indexOf("--");
 async function run() {
     const { loadPyodide } = await import(pathToFileURL(`${pyodideFolder}/pyodide.mjs`));
     const pyodide = await loadPyodide({ indexURL: `${pyodideFolder}/` });
-    await pyodide.loadPackage(["numpy", "ipython", "scikit-learn", "matplotlib"], { messageCallback: () => {} });
+    await pyodide.loadPackage(["numpy", "ipython", "scikit-learn"], { messageCallback: () => {} });
     const extractDir = pyodide.runPython("import site; site.getsitepackages()[0]");
     for (const wheel of rest.slice(0, cut)) {
         pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir });

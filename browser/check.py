@@ -18,7 +18,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from .pyodide import NEEDED, ROOT, TESTING, Unavailable, build_wheel, fetch_pure, fetch_pyodide
+from .pyodide import NEEDED, ROOT, TESTING, WIDGETS, Unavailable, build_wheel, fetch_pure, fetch_pyodide
 
 TESTS = ("tests/base", "tests/tensor", "tests/autodiff", "tests/backend/test_room.py", "tests/backend/test_indexing.py")
 OLDEST_NODE = 18
@@ -37,7 +37,7 @@ def main() -> int:
         try:
             node = find_node()
             pyodide = fetch_pyodide(asked.cache or work / "cache")
-            wheels = [*fetch_pure((*NEEDED, *TESTING), work / "wheels"), build_wheel(work)]
+            wheels = [*fetch_pure((*NEEDED, *WIDGETS, *TESTING), work / "wheels"), build_wheel(work)]
         except Unavailable as reason:
             print(f"skipped, tinyburn in a browser was not checked: {reason}")
             return int("TINYBURN_NEED_PYODIDE" in os.environ)

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
@@ -90,7 +90,12 @@ def differences_of(cells: list[Any]) -> Iterator[str]:
 def shown_by(outputs: list[Any]) -> str:
     """The texts of stored outputs, one after another; a picture has its text beside it."""
     texts = [output["text"] if "text" in output else output.get("data", {}).get("text/plain", "") for output in outputs]
-    return "\n".join("".join(text).rstrip("\n") for text in texts)
+    return together("".join(text) for text in texts)
+
+
+def together(texts: Iterable[str]) -> str:
+    """One after another. JupyterLite has an empty one beside whatever shows itself."""
+    return "\n".join(filter(None, (text.rstrip("\n") for text in texts)))
 
 
 def run_cell(shell: Any, source: str) -> tuple[str, str | None]:
@@ -99,7 +104,7 @@ def run_cell(shell: Any, source: str) -> tuple[str, str | None]:
     with contextlib.redirect_stdout(Stream(shell.shown)), contextlib.redirect_stderr(Stream(shell.shown)):
         done = shell.run_cell(source, store_history=True)
     error = done.error_before_exec or done.error_in_exec
-    return "\n".join(text.rstrip("\n") for text in joined(shell.shown)), error and type(error).__name__
+    return together(joined(shell.shown)), error and type(error).__name__
 
 
 class Stream(io.StringIO):

@@ -21,28 +21,28 @@ from typing import Any
 
 from tinyburn.cli.course import start_course
 
-from .pyodide import NEEDED, ROOT, Unavailable, build_wheel, fetch_pure, fetch_pyodide, pip
+from .pyodide import NEEDED, ROOT, WIDGETS, Unavailable, build_wheel, fetch_pure, fetch_pyodide, pip
 
 BUILDER = (
     "jupyterlite-core==0.6.4",
     "jupyterlite-pyodide-kernel==0.6.1",
     "jupyter_server>=2.14",
-    "jupyterlab_widgets>=3.0.13,<4",
+    "jupyterlab_widgets==3.0.15",
 )
-"""The newest pair that works with this Pyodide, what lists the notebooks, and the browser's side of ipywidgets."""
+"""The newest pair that works with this Pyodide, what lists the notebooks, and the browser's side of ipywidgets.
 
-WHEELS = (*NEEDED, "comm", "ipywidgets")
-"""What goes along beside Pyodide's own packages: the kernel needs comm."""
+That is the newest one for this pair's JupyterLab: a later one shows no widget, and no error.
+"""
 
-WANTED = ("numpy", "ipython", "jedi", "micropip", "sqlite3", "scikit-learn", "matplotlib")
-"""Of Pyodide's packages these, and what they need."""
+WANTED = ("numpy", "ipython", "jedi", "micropip", "sqlite3", "ssl", "scikit-learn")
+"""Of Pyodide's packages these, and what they need. The kernel takes all but the first and the last, and hangs else."""
 
 DEPENDS = {"tinyburn": ["numpy", "typing-extensions"], "ipywidgets": ["comm", "ipython", "traitlets"]}
 """What is loaded before a wheel of ours is. What tinyburn imports only sometimes is not in it."""
 
 SOMETIMES = {
+    "ipywidgets": r"\bwidgets\.\w+\(",
     "sklearn": r"\bdata\.(breast_cancer|diabetes|digits|iris|shipped|wine)\(",
-    "matplotlib": r"\bLossCurve|LiveCurve",
 }
 """Packages that the browser loads only if a cell imports them, and the calls that need them though no cell does."""
 
@@ -60,7 +60,7 @@ def main() -> int:
         work = Path(name)
         try:
             pyodide = fetch_pyodide(asked.cache or work / "cache")
-            wheels = [*fetch_pure(WHEELS, work / "wheels"), build_wheel(work)]
+            wheels = [*fetch_pure((*NEEDED, *WIDGETS), work / "wheels"), build_wheel(work)]
             python = builders_python(asked.cache or work / "cache")
         except Unavailable as reason:
             print(f"skipped, the site was not built: {reason}")
@@ -110,6 +110,7 @@ def build(site: Path, contents: Path, work: Path, python: Path) -> None:
     lite = work / "lite"
     lite.mkdir()
     (lite / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
+    (lite / "overrides.json").write_text(json.dumps(PREFERENCES), encoding="utf-8")
     shutil.rmtree(site, ignore_errors=True)
     command = [python, "-m", "jupyterlite_core.app", "build", "--no-sourcemaps", "--no-unused-shared-packages"]
     folders = ["--lite-dir", lite, "--contents", contents, "--output-dir", site]
@@ -130,6 +131,12 @@ SETTINGS = {
             }
         },
     },
+}
+
+
+PREFERENCES = {
+    # All cells are on the page, where the search of the browser and a screen reader find them; else only those in view.
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "defer"},
 }
 
 

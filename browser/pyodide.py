@@ -23,6 +23,9 @@ TESTING = ("pytest", "pluggy", "iniconfig", "hypothesis", "sortedcontainers")
 NEEDED = ("typing_extensions",)
 """What `import tinyburn` takes beside NumPy. graphviz it takes only where there is a layout program."""
 
+WIDGETS = ("comm", "ipywidgets")
+"""What `tinyburn.widgets` takes. The kernel of JupyterLite needs comm too."""
+
 ROOT = Path(__file__).parents[1]
 
 

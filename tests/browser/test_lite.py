@@ -1,6 +1,7 @@
 """The course as a site: what is put into it, and one lesson run in a real browser, on a site that was built before.
 
-The lesson is for CI: ``python -m browser.lite FOLDER``, then ``TINYBURN_LITE=FOLDER pytest tests/browser``.
+The lesson is for CI: ``python -m browser.lite FOLDER``, then ``TINYBURN_LITE=FOLDER pytest -m browser
+tests/browser/test_lite.py``.
 """
 
 from __future__ import annotations
@@ -16,15 +17,22 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from browser.inside import foreign, shown_by
 from browser.lite import COURSE, SOMETIMES, add_pyodide, entry_of, needed_by, prepare
-from tests.browsers import CHROMIUM, QUIET
+
+from .jupyterlab import Notebook, new_page, start
+from .pictures import stored_words
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-LESSON = "02_dense_block.ipynb"
-SECONDS = 240
-"""A kernel in a browser is ready after some 15, and later where others compute too."""
+LESSON = "03_gradients.ipynb"
+"""It has pictures, exercises and a widget, and no cell that is meant to fail, at which Run All would stop."""
+PANEL = ".jp-NotebookPanel"
+"""The notebook that is open; there is no other one."""
+READY = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+KERNEL_SECONDS = 180
+"""It is ready after some 10, and later where others compute too. One that lacks a package is never ready."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -45,7 +53,9 @@ def test_only_the_first_cell_changes_and_only_where_the_browser_needs_a_word(pat
     prepare(made)
     assert made["metadata"]["kernelspec"]["name"] == "python"
     source = "".join(line for cell in code_cells(notebook) for line in cell["source"])
-    needs = [module for module, word in (("sklearn", "data.digits("), ("matplotlib", "LiveCurve(")) if word in source]
+    needs = [
+        module for module, word in (("ipywidgets", "widgets.stepper("), ("sklearn", "data.digits(")) if word in source
+    ]
     first, *others = code_cells(made)
     before, *same = code_cells(notebook)
     assert others == same
@@ -65,18 +75,18 @@ def test_what_needs_a_word_is_what_needs_a_package() -> None:
 def test_what_a_package_needs_comes_along() -> None:
     packages = {
         "numpy": {"depends": []},
-        "matplotlib": {"depends": ["numpy", "Prompt_Toolkit"]},
+        "ipython": {"depends": ["numpy", "Prompt_Toolkit"]},
         "prompt-toolkit": {"depends": ["wcwidth"]},
         "wcwidth": {"depends": []},
         "pandas": {"depends": ["numpy"]},
     }
-    assert needed_by(("matplotlib",), packages) == {"matplotlib", "numpy", "prompt-toolkit", "wcwidth"}
+    assert needed_by(("ipython",), packages) == {"ipython", "numpy", "prompt-toolkit", "wcwidth"}
 
 
 def test_the_list_of_packages_names_each_file_with_its_hash(tmp_path: Path) -> None:
     pyodide, site = tmp_path / "pyodide", tmp_path / "site"
     pyodide.mkdir()
-    names = ("numpy", "ipython", "jedi", "micropip", "sqlite3", "scikit-learn", "matplotlib", "pandas")
+    names = ("numpy", "ipython", "jedi", "micropip", "sqlite3", "ssl", "scikit-learn", "pandas")
     packages = {name: {"depends": [], "file_name": f"{name}.whl"} for name in names}
     (pyodide / "pyodide-lock.json").write_text(json.dumps({"info": {}, "packages": packages}))
     for file in ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"):
@@ -122,32 +132,57 @@ def served(folder: Path) -> Iterator[str]:
             server.shutdown()
 
 
-READY = "() => { const panel = window.jupyterapp?.shell.currentWidget; return panel?.sessionContext?.session?.kernel; }"
-RUN_ALL = "() => window.jupyterapp.commands.execute('notebook:run-all-cells')"
-DOCUMENT = "() => window.jupyterapp.shell.currentWidget.context.model.toJSON()"
-SHOWN = "images => images.map(image => [image.alt.length, image.complete && image.naturalWidth])"
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """The address of the site that was built."""
+    if "TINYBURN_LITE" not in os.environ:
+        pytest.skip("TINYBURN_LITE names no site: python -m browser.lite FOLDER builds one")
+    with served(Path(os.environ["TINYBURN_LITE"])) as address:
+        yield address
 
 
-@pytest.mark.skipif("TINYBURN_LITE" not in os.environ, reason="TINYBURN_LITE names no built site: browser/lite.py")
-def test_a_lesson_shows_in_a_browser_what_is_stored(tmp_path: Path) -> None:
-    """Nothing comes from elsewhere; each cell shows the text that it shows on a desktop; the pictures are there."""
-    assert CHROMIUM is not None
-    from playwright.sync_api import sync_playwright
+@pytest.fixture(scope="module")
+def asked() -> list[str]:
+    """All addresses that the page has asked for."""
+    return []
 
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, site: str, asked: list[str]) -> Iterator[Page]:
+    """A window with the lesson, after Run All Cells."""
+    page = new_page(browser)
+    page.on("request", lambda request: asked.append(request.url))
+    start(page, f"{site}/lab/index.html?path={COURSE}/{LESSON}")
+    page.wait_for_function(READY, timeout=KERNEL_SECONDS * 1000)
+    Notebook(page, PANEL).run()
+    yield page
+    page.close()
+
+
+@pytest.mark.browser
+def test_each_cell_shows_the_text_that_is_stored(page: Page) -> None:
+    cells = [cell for cell in Notebook(page, PANEL).cells if cell.is_code]
     stored = code_cells(read(NOTEBOOKS / LESSON))
-    asked: list[str] = []
-    with served(Path(os.environ["TINYBURN_LITE"])) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET.split())
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{address}/lab/index.html?path={COURSE}/{LESSON}")
-        page.wait_for_function(READY, timeout=SECONDS * 1000)
-        page.evaluate(RUN_ALL)
-        cells = code_cells(page.evaluate(DOCUMENT))
-        pictures = page.eval_on_selector_all(".jp-OutputArea-output img", SHOWN)
-        page.screenshot(path=os.environ.get("TINYBURN_LITE_PICTURE", tmp_path / "lesson.png"))
-        browser.close()
-    assert [shown_by(cell["outputs"]) for cell in cells] == [shown_by(cell["outputs"]) for cell in stored]
-    assert pictures
-    assert all(words and width for words, width in pictures)
-    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+    assert [shown_by(cell.outputs) for cell in cells] == [shown_by(cell["outputs"]) for cell in stored]
+
+
+@pytest.mark.browser
+def test_its_pictures_show(page: Page) -> None:
+    found = Notebook(page, PANEL).pictures
+    assert len(found) == len(stored_words(NOTEBOOKS / LESSON))
+    assert all(picture.alt and picture.shown == picture.drawn for picture in found)
+
+
+@pytest.mark.browser
+def test_its_widget_answers_a_key(page: Page) -> None:
+    """Not on the slider: with a key on it this JupyterLab goes to another cell."""
+    page.get_by_role("spinbutton", name="Step").focus()
+    page.keyboard.press("ArrowUp")
+    page.locator('.tinyburn-live [role="status"]', has_text="Step 2 of ").wait_for()
+
+
+@pytest.mark.browser
+def test_nothing_comes_from_elsewhere(page: Page, site: str, asked: list[str]) -> None:
+    assert page
+    assert [url for url in asked if url.startswith(site)]
+    assert [url for url in asked if not url.startswith((site, "data:", "blob:"))] == []
