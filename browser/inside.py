@@ -148,7 +148,7 @@ def new_shell() -> Any:
             pass
 
         def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
-            self.shell.shown.append(("result", format_dict["text/plain"]))
+            shell.shown.append(("result", format_dict["text/plain"]))
 
     class Displays(DisplayPublisher):
         def publish(self, data: Any, *_: Any, **__: Any) -> None:
@@ -160,5 +160,6 @@ def new_shell() -> Any:
 
     InteractiveShell.clear_instance()
     Shell.clear_instance()
-    shell = Shell.instance(config=Config(HistoryManager={"enabled": False}, InteractiveShell={"colors": "NoColor"}))
+    config = Config(HistoryManager={"enabled": False}, InteractiveShell={"colors": "NoColor"})
+    shell: Any = Shell.instance(config=config)
     return shell

@@ -112,7 +112,7 @@ def build(site: Path, contents: Path, work: Path, python: Path) -> None:
     (lite / "jupyter-lite.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
     (lite / "overrides.json").write_text(json.dumps(PREFERENCES), encoding="utf-8")
     shutil.rmtree(site, ignore_errors=True)
-    command = [python, "-m", "jupyterlite_core.app", "build", "--no-sourcemaps", "--no-unused-shared-packages"]
+    command = [str(python), "-m", "jupyterlite_core.app", "build", "--no-sourcemaps", "--no-unused-shared-packages"]
     folders = ["--lite-dir", lite, "--contents", contents, "--output-dir", site]
     done = subprocess.run([*command, *map(str, folders)], cwd=work, capture_output=True, text=True, check=False)
     if done.returncode or not (site / "lab" / "index.html").is_file():

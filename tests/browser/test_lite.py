@@ -9,11 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -24,13 +20,13 @@ from browser.lite import COURSE, SOMETIMES, add_pyodide, entry_of, needed_by, pr
 
 from .jupyterlab import Notebook, new_page, start
 from .pictures import stored_words
+from .web import served
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSON = "03_gradients.ipynb"
 """It has pictures, exercises and a widget, and no cell that is meant to fail, at which Run All would stop."""
 PANEL = ".jp-NotebookPanel"
 """The notebook that is open; there is no other one."""
-READY = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
 KERNEL_SECONDS = 180
 """It is ready after some 10, and later where others compute too. One that lacks a package is never ready."""
 
@@ -114,24 +110,6 @@ def test_a_notebook_that_needs_a_process_is_known_by_its_imports() -> None:
 # In a browser
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """A web server that prints nothing."""
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a folder, on this machine alone."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-
-
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     """The address of the site that was built."""
@@ -153,7 +131,7 @@ def page(browser: Browser, site: str, asked: list[str]) -> Iterator[Page]:
     page = new_page(browser)
     page.on("request", lambda request: asked.append(request.url))
     start(page, f"{site}/lab/index.html?path={COURSE}/{LESSON}")
-    page.wait_for_function(READY, timeout=KERNEL_SECONDS * 1000)
+    page.wait_for_function("lab.isIdle()", timeout=KERNEL_SECONDS * 1000)
     Notebook(page, PANEL).run()
     yield page
     page.close()
