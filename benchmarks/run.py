@@ -42,6 +42,7 @@ import tracing
 import training_step
 import wgpu_matmul
 import wgpu_ops
+import widgets
 import xla_memory
 from heap import keep_heap
 from result import HEADER, Row
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "import_time": import_time.run,
     "tracing": tracing.run,
     "stepper": stepper.run,
+    "widgets": widgets.run,
     "checkpointing": checkpointing.run,
     "convolution": convolution.run,
     "planning": planning.run,

@@ -36,7 +36,7 @@ from tinyburn.backend.operations import OPERATIONS
 
 ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]{5,}")
 NO_OBJECTS = {"NoCheckpointing", "BalancedCheckpointing", "Distribution", "Initializer", "Float", "Int", "Bool"}
-NO_OBJECTS |= {"GradientClippingConfig", "PaddingConfig1d", "PaddingConfig2d", "PaddingConfig3d"}
+NO_OBJECTS |= {"Engine", "GradientClippingConfig", "PaddingConfig1d", "PaddingConfig2d", "PaddingConfig3d"}
 """Classes of which nobody makes an object: they stand for a choice, or are a place for names."""
 
 

@@ -37,7 +37,7 @@ FLOORS = [
     "data",
     "train",
 ]
-FLOORS += ["onnx", "parallel", "viz", "widgets", "magics", "course", "cli", "__main__"]
+FLOORS += ["parallel", "viz", "widgets", "onnx", "magics", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""

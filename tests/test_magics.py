@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tinyburn import Autodiff, Meta, NdArray, Tensor, memory, nn, viz
+from tinyburn import Autodiff, Meta, NdArray, Tensor, Traced, memory, nn, viz, widgets
 from tinyburn.viz import Picture
 
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
@@ -251,11 +251,50 @@ def test_tensors_of_earlier_cells_are_out_of_sight_since_nobody_would_count_them
     assert "Something here is from an earlier cell" in text
 
 
+# The steps
+
+STEPS = """
+a = Tensor.full((1,), 3.0, device).require_grad()
+loss = (a * 2.0) ** 2
+grads = loss.backward()
+"""
+
+
+def test_the_steps_of_a_cell_with_its_names(shell: Any) -> None:
+    """Its four operations forward and back are those of the same lines on a traced device."""
+    traced: Any = Autodiff[Traced[NdArray]].device()
+    a = Tensor.full((1,), 3.0, traced).require_grad()
+    loss = (a * 2.0) ** 2
+    grads = loss.backward()
+    assert a.grad(grads) is not None
+    before = names_of(shell)
+    for shown in (run(shell, f"%%step\n{STEPS}loss"), run(shell, f"%%step loss\n{STEPS}")):
+        assert isinstance(shown, widgets.Live)
+        assert shown.still.text == viz.stepper(loss, a=a, loss=loss).text
+    assert names_of(shell) == before
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        (f"%%step\n{STEPS}", "the last line of the cell gives no value"),
+        (f"%%step\n{STEPS}[loss, a]", "the result is of type list"),
+        ("%%step\n(x @ w).mean()", "`x` is from an earlier cell, and %%step counts only what this cell makes"),
+        ("%%step\ndata(3)", "no tensor that it was computed from is tracked"),
+    ],
+)
+def test_what_has_no_steps(shell: Any, cell: str, words: str) -> None:
+    before = names_of(shell)
+    _, text = failed(shell, cell)
+    assert words in text
+    assert names_of(shell) == before
+
+
 # The magics themselves
 
 
 def test_each_magic_explains_itself(shell: Any) -> None:
-    for name in ("graph", "memory"):
+    for name in ("graph", "memory", "step"):
         words = shell.find_cell_magic(name).__doc__
         assert f"%%{name} " in words
         assert words.startswith("Runs the cell")

@@ -76,6 +76,14 @@ def test_the_cuda_environment_adds_only_cuda():
         assert str(Requirement(cupy).specifier) == cuda_from_conda["cupy"]
 
 
+def test_every_extra_that_a_command_names_is_there_and_the_tests_bring_what_they_look_at():
+    extras = METADATA["optional-dependencies"]
+    texts = [README, *(path.read_text(encoding="utf-8") for path in (PROJECT / "docs").glob("*.md"))]
+    named = {name for text in texts for name in re.findall(r'(?:-e "\.|tinyburn)\[([a-z0-9]+)\]"', text)}
+    assert {"lab", "test", "docs"} <= named <= set(extras)
+    assert {"tinyburn[lab]", "tinyburn[data]", "tinyburn[docs]"} <= set(extras["test"])
+
+
 def test_one_version_everywhere():
     assert METADATA["version"] == tinyburn.__version__
     assert f"## {tinyburn.__version__}" in (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")

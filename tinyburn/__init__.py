@@ -21,6 +21,7 @@ from .base.errors import (
     GraphError,
     NonFinite,
     NoSuchItem,
+    OnnxError,
     OutOfMemory,
     RecordError,
     ShapeError,
@@ -31,7 +32,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import data, grid, linalg, memory, nn, optim, record, train, viz, widgets
+    from . import data, grid, linalg, memory, nn, onnx, optim, record, train, viz, widgets
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -72,6 +73,7 @@ __all__ = [
     "NoCheckpointing",
     "NoSuchItem",
     "NonFinite",
+    "OnnxError",
     "OutOfMemory",
     "Param",
     "RecordError",
@@ -91,6 +93,7 @@ __all__ = [
     "linalg",
     "memory",
     "nn",
+    "onnx",
     "optim",
     "record",
     "train",
@@ -98,7 +101,7 @@ __all__ = [
     "widgets",
 ]
 
-_LATER = ("data", "grid", "linalg", "memory", "nn", "optim", "record", "train", "viz", "widgets")
+_LATER = ("data", "grid", "linalg", "memory", "nn", "onnx", "optim", "record", "train", "viz", "widgets")
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -2,7 +2,8 @@
 
 ``%%graph`` runs a cell, and draws the graph of the tensor that its last line gives. ``%%memory`` runs it as
 `memory.measure` runs a job: while it runs, the name ``device`` stands for a traced copy of the device, and whatever is
-made on that is counted. A magic happens as a whole or not at all: after an error each name is what it was before.
+made on that is counted. ``%%step`` runs it so too, and leads through its computation step by step. A magic happens as a
+whole or not at all: after an error each name is what it was before.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
-from tinyburn import memory, viz
+from tinyburn import memory, viz, widgets
 from tinyburn.autodiff import Gradients
 from tinyburn.backend import Device
 from tinyburn.base.errors import BackendMismatch, ConfigError, DeviceMismatch, TinyburnError
-from tinyburn.memory.measure import find_log
+from tinyburn.memory.measure import find_log, traced_device
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
@@ -35,6 +36,7 @@ def load(shell: Shell) -> None:
     """Gives a shell the magics."""
     _register(shell, "graph", partial(_draw_graph, viz.graph), _GRAPH)
     _register(shell, "memory", _draw_memory, _MEMORY)
+    _register(shell, "step", _draw_steps, _STEP)
 
 
 def _register(shell: Shell, name: str, draw: Draw, words: str) -> None:
@@ -225,6 +227,26 @@ def _draw_memory(shell: Shell, magic: str, line: str, body: str) -> Any:
 
     with _same_random_numbers(device):
         return viz.memory(memory.measure(job, device, int(line or 1)))
+
+
+# The steps
+
+
+_STEP = """Runs the cell, and leads step by step through the computation of the tensor that its last line gives.
+
+    %%step         the last line is an expression: a tensor, after its backward() or before
+    %%step loss    the tensor has a name
+
+While the cell runs, `device` is a traced copy of the notebook's `device`, as under %%memory: the cell makes its tensors
+itself, and nothing of them stays.
+"""
+
+
+def _draw_steps(shell: Shell, magic: str, line: str, body: str) -> Any:
+    device = _device_of(shell, magic)
+    cell = Cell(shell, body)
+    with _same_random_numbers(device), _run_on(traced_device(device), shell, magic, cell, {}) as value:
+        return _drawn(widgets.stepper, shell, f"{magic} {line}".strip(), cell, value)
 
 
 # A cell on a traced device

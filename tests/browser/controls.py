@@ -7,7 +7,7 @@ new widget in a lesson is found by what it is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,10 @@ class Controls:
     def found(self) -> list[Control]:
         """In the order in which they are read."""
         widgets = range(self._page.locator(f"{self._root} {WIDGET}").count())
-        return [control for widget in widgets for control in _controls(widget, self._nodes(widget))]
+        return [control for widget in widgets for control in self._found_in(widget)]
+
+    def _found_in(self, widget: int) -> list[Control]:
+        return list(_controls(widget, self._nodes(widget)))
 
     def said(self, widget: int) -> list[tuple[str, ...]]:
         """What a screen reader can say of a widget now."""
@@ -92,7 +95,7 @@ class Controls:
         """Focuses it and presses its keys, one after the other, until its widget changes. Returns whether it did."""
         before = self.said(control.widget)
         for keys in KEYS[control.role]:
-            (now,) = [found for found in self.found() if found.identity == control.identity]
+            (now,) = [found for found in self._found_in(control.widget) if found.identity == control.identity]
             if now.is_disabled:
                 return False
             self._tools.send("DOM.focus", {"backendNodeId": now.node})
@@ -109,16 +112,27 @@ class Controls:
             self._page.wait_for_timeout(50)
         return False
 
-    def _nodes(self, widget: int) -> Iterator[Node]:
-        """The accessibility tree of a widget, in reading order."""
+    def _nodes(self, widget: int) -> list[Node]:
+        """The accessibility tree of a widget, in reading order.
+
+        JupyterLab draws nothing of a cell that is far from the window, and its tree is empty; so it is brought there.
+        """
+        self._page.locator(f"{self._root} {WIDGET}").nth(widget).scroll_into_view_if_needed()
+        for _ in range(LOOKS):
+            if nodes := self._tree(widget):
+                return nodes
+            self._page.wait_for_timeout(50)
+        raise AssertionError(f"widget {widget} is not on the page")
+
+    def _tree(self, widget: int) -> list[Node]:
         document = self._tools.send("DOM.getDocument", {"depth": 0})["root"]["nodeId"]
         asked = {"nodeId": document, "selector": f"{self._root} {WIDGET}"}
         element = self._tools.send("DOM.querySelectorAll", asked)["nodeIds"][widget]
         tree = self._tools.send("Accessibility.queryAXTree", {"nodeId": element})["nodes"]
-        return (node for node in tree if not node["ignored"])
+        return [node for node in tree if not node["ignored"]]
 
 
-def _controls(widget: int, nodes: Iterator[Node]) -> Iterator[Control]:
+def _controls(widget: int, nodes: Iterable[Node]) -> Iterator[Control]:
     seen: Counter[tuple[str, str]] = Counter()
     text = ""
     for node in nodes:

@@ -23,6 +23,7 @@ from tinyburn.cli.errors import CommandError, need
         ["course", "status", "--help"],
         ["course", "grade", "--help"],
         ["inspect", "--help"],
+        ["docs", "--help"],
         ["notebooks", "run", "--help"],
     ],
 )
@@ -78,6 +79,8 @@ def test_a_missing_package_names_the_extra_that_brings_it(
     assert 'pip install "tinyburn[lab]"' in told
     assert main(["notebooks", "check"]) == 1
     assert 'pip install "tinyburn[test]"' in capsys.readouterr().err
+    assert main(["docs"]) == 1
+    assert 'pip install "tinyburn[docs]"' in capsys.readouterr().err
 
 
 def test_a_present_package_is_no_error():

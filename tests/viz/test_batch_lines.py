@@ -106,6 +106,30 @@ def test_text_by_hand() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("tried", "begin", "row", "key"),
+    [
+        ((10, 62), "A batch of 10 needs 62 B and fits", "10  62  38 B left", "10 need 62 B, 38 B left"),
+        (
+            (40, 242),
+            "A batch of 40 needs 242 B and does not fit",
+            "40  242  142 B too many",
+            "40 need 242 B, 142 B too many",
+        ),
+    ],
+)
+def test_a_batch_size_that_was_tried(tried: tuple[int, int], begin: str, row: str, key: str) -> None:
+    """On the second line: 2 + 6 a sample. One beyond the right edge makes room for itself."""
+    picture = batch(made(), tried)
+    assert picture.title == f"{begin}; {title_of(made())}"
+    assert f"tried {row}".split() in [line.split() for line in picture.text.splitlines()]
+    assert f"tried: {key}" in texts(picture)
+    assert_readable(picture)
+    lines = Lines(made(), made().candidates, None, tried)
+    assert lines.widest >= tried[0]
+    assert lines.axes.top >= tried[1]
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_words_do_not_meet_and_all_is_said(name: str) -> None:
     found = PLANS[name]()

@@ -46,6 +46,18 @@ def test_a_layer_is_an_operation_that_a_weight_goes_into_and_a_bias_is_none() ->
     assert columns(depth_fan({"mlp": loss.backward(record_flow=True)}), "layers") == [("4",)]
 
 
+def test_the_title_is_about_the_chosen_one_and_its_line_is_thick() -> None:
+    models = {"a": [1.0, 1.0], "b": [1e-9, 1.0], "c": [1e9, 1.0]}
+    fan = depth_fan(models, "a")
+    begin = "From the last layer to the first the gradient of a stays"
+    assert fan.title == f"{begin}; it vanishes in 1, explodes in 1 of 2 others"
+    assert fan.svg.count('stroke-width="4"') == 1
+    assert depth_fan({"a": [1.0, 1.0], "b": [1e-9, 1.0]}, "a").title == f"{begin}; it vanishes in 1 of 1 other"
+    assert depth_fan({"a": [1.0, 1.0]}, "a").title == begin
+    with pytest.raises(ConfigError, match=r"no model is called 'd'(?s:.)*the models are a, b, c"):
+        depth_fan(models, "d")
+
+
 @pytest.mark.parametrize(
     ("sizes", "verdict"),
     [

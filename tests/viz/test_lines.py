@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.viz.test_svg import contrast
+from tests.viz.colours import contrast
 from tinyburn.viz.axes import spread
 from tinyburn.viz.lines import MOST_LINES, STYLES, End, draw_ends, draw_line, draw_markers, thinned
 from tinyburn.viz.scale import Linear

@@ -64,6 +64,8 @@ PICTURES: dict[str, Draw] = {
     "ratio clock": lambda: viz.update_ratios([{"a": 1e-3}, {"a": 1e-5}], {1: "rate halved"}),
     "stepper": lambda: stepped().frames[0],
     "strip of steps": lambda: stepped(),
+    "attention": lambda: viz.attention(Tensor.from_data([[1.0, 0.0], [0.3, 0.7]], NdArray.device()), "a ", position=1),
+    "windows": lambda: viz.windows((8, 8), 3, stride=2, padding=1),
     "jacobian": lambda: viz.jacobian(lambda x: x**2, Tensor.from_data([[1.0, 2.0]], new_device())),
 }
 WITH_TIPS = (

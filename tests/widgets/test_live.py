@@ -8,7 +8,7 @@ from typing import Any
 import IPython.display
 import pytest
 
-from tinyburn import BackendUnavailable
+from tinyburn import BackendUnavailable, ConfigError
 from tinyburn.viz import Picture
 from tinyburn.viz.svg import page, text
 from tinyburn.widgets import Live, live
@@ -97,6 +97,49 @@ def test_controls_are_made_when_they_are_first_needed_and_once() -> None:
     assert made == []
     assert shown.widget is shown.widget
     assert made == ["controls"]
+
+
+def test_a_state_without_a_picture_says_why_and_the_next_one_is_drawn() -> None:
+    def draw(a: int) -> Picture:
+        if a == 2:
+            raise ConfigError("two <of them>", "there is no picture of 2")
+        if a == 3:
+            raise KeyError("mine")
+        return drawn(f"{a}")
+
+    def controls(widgets: Any) -> Controls:
+        one = widgets.IntSlider(value=1)
+        return Controls([one], {"a": one})
+
+    shown = Live(drawn("still"), draw, controls)
+    _ = shown.widget
+    shown.controls.row[0].value = 2
+    title, frame = frame_of(shown)
+    assert escape("two <of them>\n  because there is no picture of 2") in title
+    assert frame == ""
+    shown.controls.row[0].value = 3
+    assert "KeyError: &#x27;mine&#x27;" in frame_of(shown)[0]
+    shown.controls.row[0].value = 4
+    assert frame_of(shown)[1] == drawn("4").html
+
+
+def test_a_state_is_drawn_once() -> None:
+    asked: list[int] = []
+
+    def draw(a: int) -> Picture:
+        asked.append(a)
+        return drawn(f"{a}")
+
+    def controls(widgets: Any) -> Controls:
+        one = widgets.IntSlider(value=1)
+        return Controls([one], {"a": one})
+
+    shown = Live(drawn("still"), draw, controls)
+    _ = shown.widget
+    for value in (2, 1, 2):
+        shown.controls.row[0].value = value
+    assert asked == [1, 2]
+    assert frame_of(shown)[1] == drawn("2").html
 
 
 def test_without_ipywidgets_there_is_the_still_picture(displayed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,3 +141,7 @@ class ForeignCall(TinyburnError, TypeError):
 
 class RecordError(TinyburnError, ValueError):
     """A file of a model or of a training state cannot be written, or is damaged, too new, or another model's."""
+
+
+class OnnxError(TinyburnError, ValueError):
+    """An ONNX model cannot be read, run, written or compared: it is damaged, or has what tinyburn has not."""

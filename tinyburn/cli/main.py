@@ -43,6 +43,14 @@ def _run(options: argparse.Namespace) -> int:
         from .devices import devices
 
         return devices()
+    if options.command == "docs":
+        from .docs import docs
+
+        return docs(options.folder, browser=options.browser)
+    if options.command == "onnx":
+        from .onnx_file import inspect as inspect_onnx
+
+        return inspect_onnx(options.file, options.dim)
     if options.command == "inspect":
         from .inspect import inspect
 
@@ -93,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_course(commands)
     _add_inspect(commands)
+    _add_onnx(commands)
+    _add_docs(commands)
     _add_notebooks(commands)
     return parser
 
@@ -181,6 +191,24 @@ def _add_inspect(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     inspect.add_argument(
         "--check", action="store_true", help="read the values too, and hold them against their checksums"
     )
+
+
+def _add_onnx(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    onnx = commands.add_parser("onnx", help="models of other stacks, as ONNX files")
+    actions = onnx.add_subparsers(dest="action", required=True, metavar="ACTION")
+    about = "show the nodes of a model with their shapes, and what of it would not run here"
+    inspect = actions.add_parser("inspect", help=about, description=f"{about.capitalize()}. Nothing is computed.")
+    inspect.add_argument("file", metavar="FILE", help="an ONNX file")
+    inspect.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=N", help="the length of a free dim, such as batch=16"
+    )
+
+
+def _add_docs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "build the site of pages, notebooks and reference, and open it"
+    docs = commands.add_parser("docs", help=about, description=f"{about.capitalize()}. This needs a clone.")
+    docs.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: docs/_build")
+    docs.add_argument("--no-browser", dest="browser", action="store_false", help="build it and do not open it")
 
 
 def _add_notebooks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from itertools import count
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -12,6 +12,7 @@ from tinyburn.backend.decorator import Differentiable
 from tinyburn.backend.device import Device
 from tinyburn.backend.interface import Backend
 from tinyburn.base import foreign
+from tinyburn.base.errors import DTypeMismatch
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor, reject_dtype
 
@@ -116,11 +117,29 @@ class Param(Generic[B, D]):
         """What a deep copy and a pickle are made from."""
         return _parameter, (self._tensor.detach(), self.id, self.is_frozen)
 
+    if not TYPE_CHECKING:  # NumPy would make an array of one object, the parameter itself
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            raise _no_array()
+
+        def __dlpack__(self, **_: Any) -> Any:
+            raise _no_array()
+
+        def __dlpack_device__(self) -> Any:
+            raise _no_array()
+
     def __repr__(self) -> str:
         return f"Param({self._tensor.shape}, {self._tensor.dtype}{', frozen' if self.is_frozen else ''})"
 
 
 foreign.leave_out(Param, "param")
+
+
+def _no_array() -> DTypeMismatch:
+    """The error where another library takes a parameter for its values."""
+    return DTypeMismatch(
+        "conversion to an array", "a parameter holds a tensor, and is none", hint="write param.val() for the tensor"
+    )
 
 
 def _parameter(tensor: Tensor[B, D], identity: ParamId, is_frozen: bool) -> Param[B, D]:

@@ -78,7 +78,7 @@ class ConvTranspose3d(TransposedConvolution[B, D5]):
 
 @dataclass(frozen=True)
 class _TransposeConfig(Config):
-    """The fields of all three. The weight, (channels_in, channels_out / groups, *kernel_size), starts by
+    """The fields of all three. The weight, ``(channels_in, channels_out / groups, *kernel_size)``, starts by
     ``initializer``; the bias, (channels_out,), starts in the same range. A number stands for all dims.
 
     ``padding`` is what is cut off the output at both ends, and ``padding_out`` is added at its end: below the stride,

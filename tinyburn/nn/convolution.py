@@ -130,7 +130,7 @@ class Conv1dConfig(Config):
 class _ConvConfig(Config):
     """The fields of a convolution over several dims, from ``channels`` (in, out). A number stands for all dims.
 
-    The weight, (channels_out, channels_in / groups, *kernel_size), starts by ``initializer``; the bias,
+    The weight, ``(channels_out, channels_in / groups, *kernel_size)``, starts by ``initializer``; the bias,
     (channels_out,), starts in the same range.
     """
 
@@ -155,7 +155,7 @@ class _ConvConfig(Config):
 class Conv2dConfig(_ConvConfig):
     """A `Conv2d`, from ``channels`` (in, out). A number stands for both dims.
 
-    The weight, (channels_out, channels_in / groups, *kernel_size), starts by ``initializer``; the bias,
+    The weight, ``(channels_out, channels_in / groups, *kernel_size)``, starts by ``initializer``; the bias,
     (channels_out,), starts in the same range.
     """
 

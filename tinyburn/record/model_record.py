@@ -16,6 +16,8 @@ from tinyburn.tensor import Tensor, TensorData
 from .container import Values
 
 Layout: TypeAlias = Literal["tinyburn", "torch"]
+"""Whose names and order of dims a file has: tinyburn's, or PyTorch's."""
+
 LAYOUTS = ("tinyburn", "torch")
 
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]

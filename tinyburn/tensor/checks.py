@@ -85,7 +85,14 @@ def _shape_hint(a: Shape, b: Shape) -> str | None:
 def check_tensor(op: str, value: object) -> None:
     """Raises DTypeMismatch for something that is not a tensor."""
     if not hasattr(value, "primitive"):
-        raise DTypeMismatch(op, f"{type(value).__name__} is not a tensor", hint=_tensor_hint(value))
+        raise DTypeMismatch(op, f"{_class_of(value)} is not a tensor", hint=_tensor_hint(value))
+
+
+def _class_of(value: object) -> str:
+    """The name of a class; with that of its library, as in ``torch.Tensor``, unless it is Python's or ours."""
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    return kind.__name__ if library in ("builtins", "tinyburn") else f"{library}.{kind.__name__}"
 
 
 def _tensor_hint(value: object) -> str:
@@ -149,7 +156,7 @@ def check_scalar(op: str, tensor: AnyTensor, value: object) -> float | int:
         reason = "a tensor stands where a number is meant"
         hint = FOR_TENSORS.get(op, "take the number out of a tensor of one element with .into_scalar()")
     else:
-        reason, hint = f"{type(value).__name__} is neither a tensor nor a number", _tensor_hint(value)
+        reason, hint = f"{_class_of(value)} is neither a tensor nor a number", _tensor_hint(value)
     raise DTypeMismatch(op, reason, given={"tensor": describe(tensor)}, hint=hint)
 
 
@@ -198,5 +205,5 @@ def reject_dtype(op: str, tensor: AnyTensor, wanted: str) -> DTypeMismatch:
 
 def reject_operand(op: str, tensor: AnyTensor, other: object) -> DTypeMismatch:
     """The error for an op whose other side must be a tensor."""
-    reason = f"{type(other).__name__} is not a tensor"
+    reason = f"{_class_of(other)} is not a tensor"
     return DTypeMismatch(op, reason, given={"left": describe(tensor)}, hint=_tensor_hint(other))

@@ -85,7 +85,8 @@ class Creation(TensorBase[B, D, K]):
 
         Lists of numbers become Float, in the device's ``float_dtype``, and lists of truth values Bool: Python
         numbers have no format of their own. Whatever has one keeps it, unless ``dtype`` is given: arrays and scalars
-        of NumPy, TensorData, a pandas Series, a PyTorch tensor, a buffer. docs/kinks.md has the table.
+        of NumPy, TensorData, a pandas Series, a PyTorch tensor, a buffer. docs/kinks.md has the table. A format that no
+        tensor has, such as uint32 or bfloat16, comes in where ``dtype`` names another. docs/neighbours.md says more.
 
         Raises GraphError for a tracked tensor, also inside a list: its gradient would be lost.
         """

@@ -91,7 +91,7 @@ def host_array(values: Any, dtype: str | None = None) -> np.ndarray[Any, Any]:
     Raises as `TensorData.from_values` does.
     """
     target = None if dtype is None else np.dtype(to_dtype(dtype))
-    array = _plain_array(values.values if isinstance(values, TensorData) else values)
+    array = _plain_array(values.values if isinstance(values, TensorData) else values, target)
     if array.ndim > MAX_RANK:
         raise ShapeError("from_data", f"the rank {array.ndim} is over {MAX_RANK}")
     array = array if array.ndim else array.reshape(1)
@@ -151,20 +151,41 @@ def _unchanged(array: np.ndarray[Any, Any], target: np.dtype[Any]) -> np.ndarray
     return converted
 
 
-def _plain_array(values: Any) -> np.ndarray[Any, Any]:
-    """Lists, or whatever has a dtype, as an array; the ways in which that fails are told apart."""
+def _plain_array(values: Any, target: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    """Lists, or whatever has a dtype, as an array; the ways in which that fails are told apart.
+
+    A format that no tensor has, such as uint32 or bfloat16, comes in only where the caller has named another one.
+    """
     try:
         array = np.from_dlpack(values) if _speaks_dlpack_alone(values) else np.asarray(values)
+    except TinyburnError:  # of a tensor on a GPU, or of a parameter: it says what to write
+        raise
     except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
         raise _unreadable(values, error) from error
     if hasattr(values, "mask") and np.ma.is_masked(values):
         reason = "some values are masked, and a tensor has no mask of its own"
         raise DTypeMismatch("from_data", reason, hint="say what stands there, as in values.filled(0)")
-    if array.dtype.newbyteorder("=") not in DTYPES:
+    if array.dtype.newbyteorder("=") not in DTYPES and not (target and _converts(array.dtype, target)):
         reason = f"the values have dtype {array.dtype.name}, which is not a tensor's"
-        hint = f"convert them to one of {', '.join(DType)}"
-        raise DTypeMismatch("from_data", reason, hint=hint)
+        raise DTypeMismatch("from_data", reason, hint=_way_in(array.dtype))
     return array
+
+
+def _converts(dtype: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether numbers of another format are numbers in ``target`` too; dates, text and complex numbers are not.
+
+    The narrow formats of the package `ml_dtypes`, which JAX has, are none of NumPy's kinds. It says what can hold them.
+    """
+    return dtype.kind in "iuf" or (dtype.kind == "V" and np.can_cast(dtype, target))
+
+
+def _way_in(dtype: np.dtype[Any]) -> str:
+    """The hint for values in a format that no tensor has."""
+    candidates = {"u": ["int64"], "f": ["float64"]}.get(dtype.kind, ["int64", "float32"])
+    for name in candidates:
+        if _converts(dtype, np.dtype(name)):
+            return f'name the dtype to convert to, as in dtype="{name}"'
+    return f"convert them to one of {', '.join(DType)}"
 
 
 def _speaks_dlpack_alone(values: object) -> bool:
@@ -179,4 +200,5 @@ def _unreadable(values: object, error: Exception) -> TinyburnError:
     if isinstance(error, ValueError) and not has_dtype(values):
         return ShapeError("from_data", "the nested lists are ragged: rows of different lengths make no tensor")
     reason = f"{type(values).__name__} does not give its values out: {error}"
-    return DTypeMismatch("from_data", reason, hint="make it a NumPy array on the host first")
+    hint = "make it a NumPy array first, in its own library; in PyTorch by .detach(), .cpu(), and .float() for bfloat16"
+    return DTypeMismatch("from_data", reason, hint=hint)

@@ -90,7 +90,7 @@ class Parts(TensorBase[B, D, K]):
     def gather_nd(self, indices: Tensor[B, Any, Int]) -> Tensor[B, Any, K]:
         """Whole entries of the first dims: each row of ``indices`` names one place in the first ``k`` of them.
 
-        ``indices`` of shape (…, k) give (…, *x.shape[k:]).
+        ``indices`` of shape (…, k) give ``(…, *x.shape[k:])``.
         """
         rows, k = self._rows("gather_nd", indices)
         flat = self._whole().reshape((num_elements(self.shape[:k]), *self.shape[k:]))

@@ -37,6 +37,8 @@ from .statistics import Statistics
 from .trigonometry import Trigonometry
 from .windows import Windows
 
+_ONLY_COPIES = "a tensor only gives out copies, so that its values cannot change; leave copy=False out"
+
 IB = TypeVar("IB", bound=Backend)
 AB = TypeVar("AB", bound="Differentiable[Any]")
 ID = TypeVar("ID")
@@ -126,20 +128,45 @@ class Tensor(
     if not TYPE_CHECKING:  # a checker would let NumPy take a tensor beside an array, which raises
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-            if self.backend.has_values and not self.backend.on_host:
-                reason = f"the values are on {self.device}, and no copy between devices happens silently"
-                raise BackendMismatch("conversion to a NumPy array", reason, hint="call .into_data() or .to_numpy()")
+            self._check_on_host("conversion to a NumPy array")
             if copy is False:
-                raise ValueError(
-                    "a tensor only gives out copies, so that its values cannot change; leave copy=False out"
-                )
+                raise ValueError(_ONLY_COPIES)
             return np.asarray(self.to_numpy(), dtype=dtype)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return np.asarray(self).__dlpack__(**options)
+        @property
+        def __numpy_dtype__(self) -> np.dtype[Any]:
+            """NumPy's name for the dtype, by which JAX asks before it converts; `dtype` here is one of our own."""
+            return np.dtype(self.dtype)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """DLPack's capsule around a copy of the values, which whoever takes it may write to.
+
+        Raises BackendMismatch off the host, and BufferError where the protocol forbids a copy or wants another device.
+        """
+        self._check_on_host("exchange by DLPack")
+        if copy is False:
+            raise BufferError(_ONLY_COPIES)
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+        known = {name: value for name, value in asked.items() if value is not None}  # before 2.1 NumPy had one alone
+        return self.to_numpy().__dlpack__(**known)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # DLPack's number for the CPU
+        """DLPack's numbers for the CPU. Raises BackendMismatch off the host."""
+        self._check_on_host("exchange by DLPack")
+        return (1, 0)
+
+    def _check_on_host(self, asked: str) -> None:
+        """Raises BackendMismatch where other libraries cannot have the values without a word of the user's."""
+        if self.backend.has_values and not self.backend.on_host:
+            reason = f"the values are on {self.device}, and no copy between devices happens silently"
+            raise BackendMismatch(asked, reason, hint="call .into_data() or .to_numpy()")
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -4,6 +4,7 @@ The pictures of a graph start from `model`, those of memory from the event log; 
 names below.
 """
 
+from .attention import attention
 from .backward_graph import backward_graph
 from .batch_lines import batch
 from .byte_ladder import byte_ladder
@@ -23,11 +24,13 @@ from .picture import Picture
 from .receipt import receipt
 from .stepper import Stepper, stepper
 from .update_ratios import update_ratio, update_ratios
+from .windows import windows
 
 __all__ = [
     "LiveCurve",
     "Picture",
     "Stepper",
+    "attention",
     "backward_graph",
     "batch",
     "byte_ladder",
@@ -46,4 +49,5 @@ __all__ = [
     "stepper",
     "update_ratio",
     "update_ratios",
+    "windows",
 ]

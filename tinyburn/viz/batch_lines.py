@@ -34,13 +34,18 @@ _DASH = 'stroke-dasharray="6 3" fill="none"'
 _DOTS = 'stroke-dasharray="2 3" fill="none"'
 
 
-def batch(plan: BatchPlan) -> Picture:
-    """The lines of a plan: batch sizes to the right, bytes at the peak upwards."""
+def batch(plan: BatchPlan, tried: tuple[int, int] | None = None) -> Picture:
+    """The lines of a plan: batch sizes to the right, bytes at the peak upwards.
+
+    Args:
+        plan: what `max_batch_size` returns.
+        tried: another batch size to mark, and the peak with it, which ``memory.plan(job, batch).peak_bytes`` says.
+    """
     if not isinstance(plan, BatchPlan):
         reason = f"{type(plan).__name__} is not a BatchPlan"
         raise ForeignCall("viz.batch", reason, hint="write viz.batch(memory.max_batch_size(job, available_bytes))")
-    title = title_of(plan)
-    lines = Lines(plan, plan.candidates[-MAX_LINES:], formula_line(plan))
+    lines = Lines(plan, plan.candidates[-MAX_LINES:], formula_line(plan), tried)
+    title = title_of(plan) if tried is None else f"{_tried_title(*tried, lines.budget)}; {title_of(plan)}"
     return Picture(title, _text(lines), _svg(title, lines))
 
 
@@ -70,11 +75,13 @@ def formula_line(plan: BatchPlan) -> FormulaLine | None:
 
 @dataclass(frozen=True)
 class Lines:
-    """What is drawn: a plan, those of its candidates that there is room for, and the formula's line."""
+    """What is drawn: a plan, those of its candidates that there is room for, the formula's line, and a batch size that
+    somebody has tried, with its peak."""
 
     plan: BatchPlan
     candidates: Sequence[Candidate]
     formula: FormulaLine | None
+    tried: tuple[int, int] | None = None
 
     @property
     def budget(self) -> int:
@@ -84,7 +91,8 @@ class Lines:
     @property
     def widest(self) -> int:
         """The batch size at the right edge."""
-        return max(2, int(1.12 * max(self.plan.batch_size + 1, self.plan.formula_batch_size or 0)))
+        tried = self.tried[0] if self.tried else 0
+        return max(2, int(1.12 * max(self.plan.batch_size + 1, self.plan.formula_batch_size or 0, tried)))
 
     @cached_property
     def axes(self) -> Axes:
@@ -92,7 +100,8 @@ class Lines:
         peaks = [peak for batch, peak in self.plan.samples if batch <= self.widest]
         ends = [float(line.bytes_at(self.end_of(line))) for line in self.candidates]
         formula = [float(self.formula.bytes_at(self.widest))] if self.formula else []
-        highest = 1.05 * max([self.budget, *peaks, *ends, *formula, 1])
+        tried = [self.tried[1]] if self.tried else []
+        highest = 1.05 * max([self.budget, *peaks, *ends, *formula, *tried, 1])
         return Axes(self.widest, highest, _LEFT, _BASE, _WIDTH, _HEIGHT)
 
     @cached_property
@@ -142,6 +151,11 @@ def title_of(plan: BatchPlan) -> str:
     return f"{finding}; the formula says {thousands(answer)}, {fails}"
 
 
+def _tried_title(batch: int, peak: int, budget: int) -> str:
+    verdict = "fits" if peak <= budget else "does not fit"
+    return f"A batch of {thousands(batch)} needs {amount(peak)} and {verdict}"
+
+
 def _line_text(line: Candidate) -> str:
     """A line as a sum, and the batch sizes for which it is the peak."""
     reach = f"batch {thousands(line.first_batch)}"
@@ -166,6 +180,11 @@ def _answers(plan: BatchPlan, budget: int) -> tuple[str, str, str]:
     fits = f"B = {thousands(plan.batch_size)} fits: {amount(plan.peak_bytes)}, {amount(budget - plan.peak_bytes)} left"
     too_many = f"{amount(over)} too many" if over > 0 else "and would fit; the search stopped"
     return fits, f"B + 1 needs {amount(plan.next_peak_bytes)}, {too_many}", _formula_answer(plan, budget)
+
+
+def _tried_answer(batch: int, peak: int, budget: int) -> str:
+    room = f"{amount(abs(budget - peak))} {'left' if peak <= budget else 'too many'}"
+    return f"tried: {thousands(batch)} need {amount(peak)}, {room}"
 
 
 def _formula_answer(plan: BatchPlan, budget: int) -> str:
@@ -200,6 +219,8 @@ def _text(lines: Lines) -> str:
     ]
     if plan.formula_batch_size is not None:
         rows.append(_row("by the formula, F", plan.formula_batch_size, plan.formula_peak_bytes, lines.budget))
+    if lines.tried:
+        rows.append(_row("tried", *lines.tried, lines.budget))
     said = [f"Budget: {amount(plan.available_bytes)}, of which {amount(plan.reserve_bytes)} in reserve.", ""]
     said += [table(("", "batch", "peak in bytes", "budget"), rows), ""]
     said += [_candidate_table(plan.candidates), ""] if plan.candidates else []
@@ -229,7 +250,7 @@ def _candidate_table(candidates: Sequence[Candidate]) -> str:
 
 def _svg(title: str, lines: Lines) -> str:
     """The plot, a close view of B and B + 1, and the legend that says it all in words."""
-    parts = (_axes, _candidates, _envelope, _formula, _budget, _answer_points, _close_view)
+    parts = (_axes, _candidates, _envelope, _formula, _budget, _answer_points, _tried_point, _close_view)
     drawing = [piece for part in parts for piece in part(lines)]
     return sheet(title, (_ZOOM + 170, _BASE + 44), drawing, _keys(lines), _notes(lines.plan), _STYLE)
 
@@ -244,7 +265,8 @@ def _keys(lines: Lines) -> list[Key]:
         where = ", drawn a little lower" if lines.formula_drop else ""
         keys.append(line_key(f"formula: {_sum(lines.formula)}{where}", "line budget", _DOTS))
     points = (_dot(13, 7, True), _dot(13, 7, False), _square(13, 7))
-    return keys + [Key(*pair) for pair in zip(points, _answers(lines.plan, lines.budget), strict=True)]
+    keys += [Key(*pair) for pair in zip(points, _answers(lines.plan, lines.budget), strict=True)]
+    return keys + ([Key(_triangle(13, 7), _tried_answer(*lines.tried, lines.budget))] if lines.tried else [])
 
 
 def _axes(lines: Lines) -> list[str]:
@@ -313,6 +335,13 @@ def _answer_points(lines: Lines) -> list[str]:
     return drawn + [text(at, _TOP - 8, letter, "ink bold", side) for letter, at, side in letters]
 
 
+def _tried_point(lines: Lines) -> list[str]:
+    if not lines.tried:
+        return []
+    batch, peak = lines.tried
+    return [_upright(lines.axes.x(batch)), _triangle(lines.axes.x(batch), lines.axes.y(peak))]
+
+
 def _close_view(lines: Lines) -> list[str]:
     """B and B + 1 against the budget, so near that one sample can be seen."""
     known = (lines.plan.peak_bytes, lines.plan.next_peak_bytes, lines.budget)
@@ -338,3 +367,7 @@ def _dot(x: float, y: float, filled: bool) -> str:
 
 def _square(x: float, y: float) -> str:
     return rect(x - 4, y - 4, 8, 8, "paper rule", 0, 'stroke-width="1.6"')
+
+
+def _triangle(x: float, y: float) -> str:
+    return path(f"M{xy(x, y - 6)}l6 10.5h-12z", "ink gap", 'stroke-width="1.5"')

@@ -74,23 +74,28 @@ class Ray:
         return self.verdict if self.factor == "-" else f"{self.factor} a layer, {self.verdict}"
 
 
-def depth_fan(models: Mapping[str, Sizes]) -> Picture:
+def depth_fan(models: Mapping[str, Sizes], chosen: str | None = None) -> Picture:
     """The size of each layer's gradient, by depth.
 
     Args:
         models: by name, what ``backward(record_flow=True)`` returned for each. A layer is then an operation that a
             weight goes into, a parameter of rank 2 or more, and its gradient is that of the result. Instead of
             gradients there can be a list of sizes, such as those of activations.
+        chosen: the name of the one that the title is about; its line is thick.
 
-    Raises ConfigError if there are no models, too many to tell apart, or one without layers or without its flow.
+    Raises ConfigError if there are no models, too many to tell apart, or one without layers or without its flow; or if
+    none has the chosen name.
     """
     if not isinstance(models, Mapping) or not 1 <= len(models) <= MOST_LINES:
         given = f"{len(models)} models" if isinstance(models, Mapping) else f"a {type(models).__name__}"
         hint = "write viz.depth_fan({'tanh, gain 1': loss.backward(), ...})"
         raise ConfigError("viz.depth_fan", f"got {given}, and draws 1 to {MOST_LINES} by their names", hint=hint)
+    if chosen is not None and chosen not in models:
+        reason = f"no model is called {chosen!r}"
+        raise ConfigError("viz.depth_fan", reason, hint=f"the models are {', '.join(models)}")
     rays = [Ray(name, _sizes(name, sizes)) for name, sizes in models.items()]
-    title = _title(rays)
-    return Picture(title, _text(rays), _drawing(title, rays))
+    title = _title(rays, chosen)
+    return Picture(title, _text(rays), _drawing(title, rays, chosen))
 
 
 def _sizes(name: str, sizes: Sizes) -> tuple[float, ...]:
@@ -124,13 +129,16 @@ def _rms(size: GradientSize) -> float:
     return math.nan if size.nonfinite else size.rms
 
 
-def _title(rays: Sequence[Ray]) -> str:
+def _title(rays: Sequence[Ray], chosen: str | None) -> str:
     """The finding: what becomes of it, and in how many of the models."""
-    if len(rays) == 1:
-        return f"From the last layer to the first the gradient of {rays[0].name} {rays[0].verdict}"
-    found = [ray.verdict for ray in rays]
-    said = [f"{verdict} in {found.count(verdict)}" for verdict in _VERDICTS if verdict in found]
-    return f"From the last layer to the first the gradient {', '.join(said)} of {len(rays)} models"
+    begin = "From the last layer to the first the gradient"
+    first = next((ray for ray in rays if ray.name == chosen or len(rays) == 1), None)
+    others = [ray.verdict for ray in rays if ray is not first]
+    said = ", ".join(f"{verdict} in {others.count(verdict)}" for verdict in _VERDICTS if verdict in others)
+    if first is None:
+        return f"{begin} {said} of {len(rays)} models"
+    one = f"{begin} of {first.name} {first.verdict}"
+    return f"{one}; it {said} of {len(others)} other{'s' if len(others) > 1 else ''}" if others else one
 
 
 _VERDICTS = ("vanishes", "is zero", "stays", "explodes", "overflows")
@@ -152,7 +160,7 @@ _NOTE = (
 )
 
 
-def _drawing(title: str, rays: Sequence[Ray]) -> str:
+def _drawing(title: str, rays: Sequence[Ray], chosen: str | None) -> str:
     """The run begins at the right, where the axis stands, and ends at the left, where the fan is open and labelled."""
     ends = [End(ray.sizes[0], ray.name, ray.summary, style) for ray, style in zip(rays, STYLES, strict=False)]
     low, high = powers_around(size for ray in rays for size in ray.sizes)
@@ -162,6 +170,6 @@ def _drawing(title: str, rays: Sequence[Ray]) -> str:
     drawn = powers.axes("layers: the input's side is left, and backward runs from right to left", steps, "right")
     for ray, end in zip(rays, ends, strict=True):
         points = list(enumerate(ray.sizes))
-        drawn += draw_line(powers, points, end.style) + draw_zeros(powers, points)
+        drawn += draw_line(powers, points, end.style, 4 if ray.name == chosen else 2) + draw_zeros(powers, points)
     drawn += draw_ends(powers, ends, "left")
     return sheet(title, (powers.right + _POWERS_WIDTH, powers.base + 44), drawn, (), [_NOTE])

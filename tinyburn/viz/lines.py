@@ -51,7 +51,7 @@ STYLES = tuple(
 MOST_LINES = len(STYLES)
 
 
-def draw_line(scale: Scale, points: Sequence[Point], style: LineStyle) -> list[str]:
+def draw_line(scale: Scale, points: Sequence[Point], style: LineStyle, width: int = 2) -> list[str]:
     """A line through points from left to right. It is broken where one is NaN; a cross stands where one is inf or NaN.
     A single point between two breaks is a dot."""
     drawn = []
@@ -59,7 +59,7 @@ def draw_line(scale: Scale, points: Sequence[Point], style: LineStyle) -> list[s
     for run in _runs(points):
         places = thinned([(scale.x(step), scale.y(size)) for step, size in run])
         if len(places) > 1:
-            drawn.append(path(polyline(places), style.stroke, f'stroke-width="2" fill="none"{dash}'))
+            drawn.append(path(polyline(places), style.stroke, f'stroke-width="{width}" fill="none"{dash}'))
         elif math.isfinite(run[0][1]):
             drawn.append(circle(*places[0], 2.5, style.fill))
     return drawn + [_cross(scale.x(step), scale.top + 8) for step, size in points if not math.isfinite(size)]

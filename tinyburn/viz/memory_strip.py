@@ -43,16 +43,22 @@ _DASHES = 'fill="none" stroke-width="1.6" stroke-dasharray="5 3"'
 _HALO = ".halo{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}"
 
 
-def memory(report: MemoryReport, plan: MemoryReport | None = None) -> Picture:
-    """The strip of a measured job; ``plan`` is a prediction, drawn as a line over it.
+def memory(report: MemoryReport, plan: MemoryReport | None = None, *, room: int = 0) -> Picture:
+    """The strip of a measured job.
 
     A pure function of the event logs: it takes time in proportion to their length.
+
+    Args:
+        report: the job.
+        plan: a prediction, drawn as a line over it.
+        room: bytes for which there is room on the axis, if the peak is below them: so that several strips can be
+            compared by eye.
     """
     check_report("viz.memory", report)
     columns = columns_of(report.events)
     planned = columns_of(plan.events) if plan else []
     title = _title(columns, planned)
-    return Picture(title, _text(columns, planned), _svg(columns, planned, title))
+    return Picture(title, _text(columns, planned), _svg(columns, planned, title, room))
 
 
 # The columns: an event log, read operation by operation and made short enough to draw
@@ -205,12 +211,12 @@ def _row(column: Column, present: Sequence[Category]) -> list[str]:
 # The drawing: columns of stacked categories, the phases below, the peak and the plan over them
 
 
-def _svg(columns: list[Column], planned: list[Column], title: str) -> str:
+def _svg(columns: list[Column], planned: list[Column], title: str, room: int) -> str:
     """The whole picture."""
     length = run_length(max(columns, planned, key=len))
     shown, foreseen = merged(columns, length), merged(planned, length)
     titles = wrap(title, 110)
-    axes = _axes(shown, foreseen, TOP + HEIGHT + LINE * (len(titles) - 1))
+    axes = _axes(shown, foreseen, TOP + HEIGHT + LINE * (len(titles) - 1), room)
     names = names_of(shown, axes)
     below = axes.base + 34 + max([0.71 * text_width(name) for name, _ in names], default=0)
     notes = _notes(shown, length, axes)
@@ -234,11 +240,12 @@ def _tips(columns: Sequence[Column], axes: Axes) -> list[Tip]:
     return [Tip(axes.x(at), axes.roof, wide, axes.height, words) for at, words in enumerate(texts)]
 
 
-def _axes(columns: Sequence[Column], planned: Sequence[Column], base: float) -> Axes:
-    """Room for the larger of the two peaks; a few columns are wider than many, and never more than the plot."""
+def _axes(columns: Sequence[Column], planned: Sequence[Column], base: float, room: int) -> Axes:
+    """Room for the larger of the two peaks, or for more; a few columns are wider than many, and never more than the
+    plot."""
     highest = max((column.total for column in (*columns, *planned)), default=0)
     width = min(WIDTH, max(260, 36 * len(columns)))
-    return Axes(len(columns), max(highest, 1), LEFT, base, width, HEIGHT)
+    return Axes(len(columns), max(highest, room, 1), LEFT, base, width, HEIGHT)
 
 
 def _plot(columns: list[Column], planned: Sequence[Column], axes: Axes) -> list[str]:

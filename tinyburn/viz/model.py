@@ -167,7 +167,7 @@ def _root_of(picture: str, result: Any) -> Node:
     root = _node_of(picture, "the result", result, "a Tensor that was computed")
     if root is None or root.is_constant:
         reason = "no tensor that it was computed from is tracked, so nothing was recorded"
-        raise GraphError(picture, reason, hint="call .require_grad() on a tensor before you compute with it")
+        raise GraphError(f"viz.{picture}", reason, hint="call .require_grad() on a tensor before you compute with it")
     return root
 
 

@@ -13,6 +13,7 @@ from .axes import Axes
 from .cards import cut
 from .cells import HEIGHT, WIDTH, draw, draw_small, largest
 from .film import Film
+from .formula import count
 from .memory_strip import ORDER, Column, area_of, merged, present_in, run_length
 from .step_numbers import Numbers, Shown
 from .step_words import action, phase_of, reason
@@ -171,7 +172,7 @@ def _by_category(film: Film, at: int) -> list[str]:
 def draw_list(film: Film, at: int, y: float) -> list[str]:
     """The buffers that are alive, the longest-lived first, with the sum under them."""
     found = sorted(film.alive(at), key=lambda each: ORDER.index(each.category))
-    parts = [text(0, y + 12, f"{len(found)} buffers alive", "ink bold")]
+    parts = [text(0, y + 12, f"{count(len(found), 'buffer')} alive", "ink bold")]
     shown = found if len(found) <= _ROWS else found[: _ROWS - 1]
     for row, each in enumerate(shown, start=1):
         parts += _row(y + row * LINE, MARKS[each.category].letter, each.label, each.size)

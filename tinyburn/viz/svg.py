@@ -182,6 +182,30 @@ def page(
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What a page is made of, beside what all pages have.
+
+    Attributes:
+        size: width and height.
+        body, definitions, style: as `page` takes them; the body has no tips.
+    """
+
+    size: tuple[float, float]
+    body: list[str]
+    definitions: str
+    style: str
+
+
+def parts_of(svg: str) -> Parts:
+    """The parts of a page that `page` has made, to be placed in another one."""
+    opening, _, style, definitions, _, *body, _ = without_tips(svg)[0].splitlines()
+    width, height = (float(size) for size in re.findall(r'(?:width|height)="(\S+?)"', opening))
+    own_style = style.removeprefix(f"<style>{_STYLE}").removesuffix("</style>")
+    own_definitions = definitions.removeprefix(f"<defs>{_HATCHES}").removesuffix("</defs>")
+    return Parts((width, height), body, own_definitions, own_style)
+
+
 _DARK_RULES = "@media (prefers-color-scheme:dark){"
 _DARK_BLOCK = re.compile(re.escape(_DARK_RULES) + r"((?:[^{}]*\{[^{}]*\})*)\}")
 

@@ -5,7 +5,13 @@ there is no JavaScript of our own. Where no widget can run (a fresh clone, GitHu
 that stands for all of its states. `ipywidgets` is loaded when a widget is first shown.
 """
 
+from .attention import attention
+from .batch_lines import batch
+from .depth_fan import depth_fan
 from .live import Live
+from .memory_strip import memory
 from .stepper import stepper
+from .update_ratios import update_ratios
+from .windows import windows
 
-__all__ = ["Live", "stepper"]
+__all__ = ["Live", "attention", "batch", "depth_fan", "memory", "stepper", "update_ratios", "windows"]

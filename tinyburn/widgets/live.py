@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from tinyburn.base.errors import BackendUnavailable
+from tinyburn.base.errors import BackendUnavailable, TinyburnError
 from tinyburn.viz import Picture
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -18,6 +18,8 @@ LIVE = "tinyburn-live"
 """Marks the output of a widget: its class in the browser, and a key of its metadata in a notebook."""
 HINT = "Run this cell to move through it."
 
+STATES = 64
+"""Pictures of a widget that are kept: to go back to a state costs nothing."""
 _STILL = "tinyburn-still"
 _HIDE = f"<style>.jp-OutputArea:has(.{LIVE}) .{_STILL}{{display:none}}</style>"
 """Where the widget is shown, the still picture of the same cell is not. The rule goes where the widget goes."""
@@ -44,13 +46,15 @@ class Live:
 
     Args:
         still: the picture that stands for all states.
-        draw: gives the picture of one state, from the values of the controls by name.
+        draw: gives the picture of one state, from the values of the controls by name. The widget asks once for a state.
+            Where it raises, the widget shows the message in place of a picture.
         controls: makes the controls. It gets the module ``ipywidgets``, and is called when the widget is first shown.
     """
 
     def __init__(self, still: Picture, draw: Callable[..., Picture], controls: Callable[[Any], Controls]) -> None:
         self.still = still
-        self._draw, self._make = draw, controls
+        self.draw, self._make = draw, controls
+        self._drawn = lru_cache(STATES)(draw)
 
     def __repr__(self) -> str:
         return repr(self.still)
@@ -75,7 +79,7 @@ class Live:
     @property
     def picture(self) -> Picture:
         """What the controls say now."""
-        return self._draw(**{name: control.value for name, control in self.controls.values.items()})
+        return self._drawn(**{name: control.value for name, control in self.controls.values.items()})
 
     @cached_property
     def widget(self) -> Any:
@@ -84,9 +88,8 @@ class Live:
         title, frame = widgets.HTML(), widgets.HTML()
 
         def redraw(_: object = None) -> None:
-            picture = self.picture
-            title.value = f'<div role="status" aria-live="polite">{escape(picture.title)}</div>'
-            frame.value = picture.html
+            said, frame.value = self._shown()
+            title.value = f'<div role="status" aria-live="polite">{said}</div>'
 
         for control in controls.values.values():
             control.observe(redraw, "value")
@@ -95,3 +98,12 @@ class Live:
         found = widgets.VBox([row, title, frame, widgets.HTML(_HIDE)])
         found.add_class(LIVE)
         return found
+
+    def _shown(self) -> tuple[str, str]:
+        """What is said of the state, and its picture, both as HTML; of a state without a picture, why it has none."""
+        try:
+            picture = self.picture
+        except Exception as error:  # a reader's own function can raise anything, and nobody would see it
+            words = str(error) if isinstance(error, TinyburnError) else f"{type(error).__name__}: {error}"
+            return f"<pre>{escape(words)}</pre>", ""
+        return escape(picture.title), picture.html

@@ -9,6 +9,7 @@ from tinyburn.viz import stepper as still_of
 from tinyburn.viz.model import Name
 from tinyburn.viz.stepper import BOXES
 
+from .controls import number, step_buttons, width, with_slider
 from .live import Controls, Live
 
 _PAUSE = 1500
@@ -25,40 +26,22 @@ def stepper(tensor: Tensor[Any, Any, Any], /, *, boxes: int = BOXES, **names: Na
 
 
 def _controls(widgets: Any, count: int) -> Controls:
-    """Steps are counted from 1. A slider has no name that a screen reader says; the number beside it has."""
-    span = {"value": 1, "min": 1, "max": count}
-    number = widgets.BoundedIntText(**span, description="Step", layout=_width(widgets, 120))
-    number.style.description_width = "initial"
-    slider = widgets.IntSlider(**span, readout=False, layout=_width(widgets, 240))
-    widgets.link((number, "value"), (slider, "value"))
-    buttons = [_button(widgets, slider, words, by) for words, by in (("Previous step", -1), ("Next step", 1))]
-    return Controls([*buttons, number, slider, *_player(widgets, slider, span)], {"step": slider})
+    """Steps are counted from 1."""
+    step, slider = with_slider(widgets, number(widgets, "Step", 1, 1, count), 240)
+    row = [*step_buttons(widgets, step, "step"), step, slider, *_player(widgets, slider)]
+    return Controls(row, {"step": slider})
 
 
-def _button(widgets: Any, slider: Any, words: str, by: int) -> Any:
-    """At an end it stays where it is: a button that is switched off would lose the keyboard's focus."""
-    button = widgets.Button(description=words, layout=_width(widgets, 110))
-
-    def go(_: object) -> None:
-        slider.value = min(max(slider.value + by, slider.min), slider.max)
-
-    button.on_click(go)
-    return button
-
-
-def _player(widgets: Any, slider: Any, span: dict[str, int]) -> tuple[Any, Any]:
+def _player(widgets: Any, slider: Any) -> tuple[Any, Any]:
     """A button with a name, and behind it the clock of ipywidgets, whose own buttons are pictures without one."""
-    button = widgets.ToggleButton(description="Play", layout=_width(widgets, 70))
+    play = widgets.ToggleButton(description="Play", layout=width(widgets, 70))
+    span = {"value": slider.value, "min": slider.min, "max": slider.max}
     clock = widgets.Play(**span, interval=_PAUSE, layout=widgets.Layout(display="none"))
     widgets.link((clock, "value"), (slider, "value"))
-    widgets.link((clock, "playing"), (button, "value"))
+    widgets.link((clock, "playing"), (play, "value"))
 
     def rename(change: Any) -> None:
-        button.description = "Pause" if change["new"] else "Play"
+        play.description = "Pause" if change["new"] else "Play"
 
-    button.observe(rename, "value")
-    return button, clock
-
-
-def _width(widgets: Any, pixels: int) -> Any:
-    return widgets.Layout(width=f"{pixels}px")
+    play.observe(rename, "value")
+    return play, clock
