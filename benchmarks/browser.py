@@ -41,16 +41,15 @@ def main() -> None:
     parser.add_argument("site", type=Path, help="what browser.lite has built")
     parser.add_argument("lessons", nargs="*", default=["05_training_step.ipynb"], metavar="LESSON")
     asked = parser.parse_args()
-    with TemporaryDirectory() as home, chromium() as browser, served(asked.site) as site, started(Path(home)) as lab:
-        places = {
-            "in the browser": f"{site}/lab/index.html?path={COURSE}/index.ipynb",
-            "on this computer": lab.address,
-        }
-        rows = [
-            [python, lesson, *visit(browser, address.replace("index.ipynb", lesson))]
-            for lesson in asked.lessons
-            for python, address in places.items()
-        ]
+    rows = []
+    with chromium() as browser, served(asked.site) as site:
+        for lesson in asked.lessons:
+            address = f"{site}/lab/index.html?path={COURSE}/{lesson}"
+            rows.append(["in the browser", lesson, *visit(browser, address)])
+            # A server of its own: JupyterLab opens again what was open.
+            with TemporaryDirectory() as home, started(Path(home)) as lab:
+                address = lab.address.replace("index.ipynb", lesson)
+                rows.append(["on this computer", lesson, *visit(browser, address)])
     print(table(HEADER, rows))
 
 

@@ -15,7 +15,7 @@ async function run() {
     for (const wheel of rest.slice(0, cut)) {
         pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir });
     }
-    for (const folder of ["tests", "notebooks"]) {
+    for (const folder of ["tests", "notebooks", "docs"]) {
         // Only these: with all of the repository, its package would come before the wheel.
         pyodide.FS.mkdirTree(`/work/${folder}`);
         pyodide.FS.mount(pyodide.FS.filesystems.NODEFS, { root: `${repository}/${folder}` }, `/work/${folder}`);

