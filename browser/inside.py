@@ -45,11 +45,11 @@ def run_tests(tests: list[str]) -> int:
 # Notebooks
 
 
-def notebooks(name: str = "*.ipynb") -> bool:
+def notebooks() -> bool:
     """Runs each in a copy of the course, where it may write. Whether all went well."""
     shutil.copytree(NOTEBOOKS, COURSE)
     passed = failed = 0
-    for path in sorted(COURSE.glob(name)):
+    for path in sorted(COURSE.glob("*.ipynb")):
         document = json.loads(path.read_text(encoding="utf-8"))
         cells = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
         found = foreign(cells)
@@ -57,7 +57,8 @@ def notebooks(name: str = "*.ipynb") -> bool:
             print(f"{path.name}: skipped, it imports {', '.join(found)}", flush=True)
             continue
         start = perf_counter()
-        differences = list(islice(differences_of(cells), FEW))
+        with contextlib.chdir(COURSE):
+            differences = list(islice(differences_of(cells), FEW))
         passed, failed = passed + (not differences), failed + bool(differences)
         print(f"{path.name}: {len(cells)} cells, {perf_counter() - start:.1f} s", *differences, sep="\n  ", flush=True)
     print(f"notebooks: {passed} passed, {failed} failed", flush=True)
@@ -74,7 +75,6 @@ def foreign(cells: list[Any]) -> list[str]:
 def differences_of(cells: list[Any]) -> Iterator[str]:
     """Runs the cells of a notebook in one namespace, and says where they show something else than what is stored."""
     shell = new_shell()
-    os.chdir(COURSE)
     for number, cell in enumerate(cells, start=1):
         tags, stored = cell["metadata"].get("tags", []), shown_by(cell["outputs"])
         shown, error = run_cell(shell, "".join(cell["source"]))
@@ -84,7 +84,6 @@ def differences_of(cells: list[Any]) -> Iterator[str]:
         elif promised is None and shown != stored and "nbval-ignore-output" not in tags:
             lines = unified_diff(stored.splitlines(), shown.splitlines(), "stored", "shown here", n=1, lineterm="")
             yield "\n".join([f"cell {number} shows something else:", *lines])
-    os.chdir("/work")
 
 
 def shown_by(outputs: list[Any]) -> str:
