@@ -31,6 +31,7 @@ import import_time
 import large_ops
 import learner
 import loading
+import onnx_models
 import peak_bytes
 import planning
 import sequences
@@ -59,6 +60,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "small_ops": small_ops.run,
     "large_ops": large_ops.run,
     "graph": graph.run,
+    "onnx": onnx_models.run,
     "learner": learner.run,
     "import_time": import_time.run,
     "tracing": tracing.run,

@@ -30,8 +30,8 @@ def windows(page: Page, lab: Lab) -> Locator:
 def shown(windows: Locator, words: str) -> str:
     """The title of the state, once it has these words; the picture has it too."""
     status = windows.locator('.tinyburn-live [role="status"]', has_text=words)
-    status.wait_for()
-    title = status.inner_text()
+    status.wait_for(state="attached")  # it is for a screen reader, and not seen
+    title = status.text_content() or ""
     windows.locator(f'.tinyburn-live img[alt="{title}"]').wait_for()
     return title
 

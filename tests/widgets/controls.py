@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tinyburn.widgets import Live
@@ -17,7 +18,7 @@ def control(shown: Live, name: str) -> Any:
 def title_of(shown: Live) -> str:
     """What a screen reader says of the state."""
     words: str = shown.widget.children[1].value
-    return words.removeprefix('<div role="status" aria-live="polite">').removesuffix("</div>")
+    return re.sub("</?(div|span)[^>]*>", "", words)
 
 
 def frame_of(shown: Live) -> str:

@@ -63,12 +63,13 @@ class Step:
         last: the names of values that nobody needs after it.
     """
 
-    __slots__ = ("attributes", "inputs", "last", "outputs", "path", "row")
+    __slots__ = ("_operands", "attributes", "inputs", "last", "outputs", "path", "row")
 
     def __init__(self, path: str, row: Row, inputs: Names, outputs: Names, attributes: Mapping[str, Any]) -> None:
         self.path, self.row, self.inputs, self.outputs = path, row, tuple(inputs), tuple(outputs)
         self.attributes = dict(attributes)
         self.last: tuple[str, ...] = ()
+        self._operands = tuple(at for at in range(len(self.inputs)) if at not in row.numbers)
 
     def __repr__(self) -> str:
         return f"Step({self.path}: {', '.join(self.outputs)} = {self.row.name}({', '.join(self.inputs)}))"
@@ -77,37 +78,45 @@ class Step:
         """Adds its outputs to the scope, and takes away what nobody needs any more."""
         token = enter(self.path)
         try:
-            results = self._called(scope, run)
+            result = self._called(scope, run)
         except TinyburnError:
             raise
         except FAULTS as error:
-            words = " ".join(str(error).split())[:300]
-            reason = f"{type(error).__name__}: {words}"
-            raise OnnxError(
-                f"{self.row.name}", reason, hint="the model may be damaged: onnx.checker says more"
-            ) from error
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            hint = "the model may be damaged: onnx.checker says more"
+            raise OnnxError(self.row.name, reason, hint=hint) from error
         finally:
             leave(token)
-        if any(self.outputs[len(results) :]):
+        results = result if type(result) is tuple else (result,)
+        if len(results) < len(self.outputs) and any(self.outputs[len(results) :]):
             reason = f"it gives {len(results)} values, and {len(self.outputs)} are asked for"
             raise OnnxError(f"{self.row.name} ({self.path})", reason)
-        scope.update((name, result) for name, result in zip(self.outputs, results, strict=False) if name)
+        for name, value in zip(self.outputs, results, strict=False):
+            if name:
+                scope[name] = value
         for name in self.last:
             scope.pop(name, None)
 
-    def _called(self, scope: Scope, run: Run) -> Sequence[Flow]:
-        row = self.row
+    def _called(self, scope: Scope, run: Run) -> Any:
         values: list[Flow] = [scope[name] if name else None for name in self.inputs]
-        free = [at for at in range(len(values)) if at not in row.numbers]
-        for at, value in zip(free, joined([values[at] for at in free], run.device), strict=True):
+        device = run.device
+        for at in self._operands:
+            value = values[at]
+            if type(value) is not Value or value.tensor.device is not device:
+                self._join(values, device)
+                break
+        if not self.row.context:
+            return self.row.function(*values, **self.attributes)
+        run.outer = scope
+        known = {"run": run, "device": device, "count": len(self.outputs)}
+        more = {name: known[name] for name in self.row.context}
+        return self.row.function(*values, **self.attributes, **more)
+
+    def _join(self, values: list[Flow], device: Device[Any]) -> None:
+        """Makes the operands ones that can be computed with: all on the host, or all on the device."""
+        found = joined([values[at] for at in self._operands], device)
+        for at, value in zip(self._operands, found, strict=True):
             values[at] = value
-        more: dict[str, Any] = {}
-        for name in row.context:
-            more[name] = len(self.outputs) if name == "count" else run.device if name == "device" else run
-        if "run" in more:
-            run.outer = scope
-        result = row.function(*values, **self.attributes, **more)
-        return result if isinstance(result, tuple) else (result,)
 
 
 class Graph:

@@ -181,12 +181,13 @@ class OnnxModule(Module):
 
     def _computes_on(self, inputs: Sequence[Any]) -> Device[Any]:
         """Where its tensors are: those that it gets, else its own."""
-        parts = vars(self)
-        tensors = [*inputs, *[parts[name] for name in self._graph.parts]]
-        for one in tensors:
-            tensor = one.val() if isinstance(one, Param) else one
-            if isinstance(tensor, Tensor):
-                return tensor.device
+        for one in inputs:
+            if isinstance(one, Tensor):
+                return one.device
+        for name in self._graph.parts:
+            part = vars(self)[name]
+            device: Device[Any] = (part.val() if isinstance(part, Param) else part).device
+            return device
         return self._device
 
 

@@ -65,7 +65,7 @@ class Value:
     @property
     def is_float(self) -> bool:
         """Whether its kind is Float."""
-        return self.dtype.startswith("float")
+        return bool(self.tensor.primitive.dtype.kind == "f")
 
     @property
     def is_host(self) -> bool:
@@ -136,6 +136,8 @@ def aligned(*values: Value) -> list[AnyTensor]:
 
 def lifted(function: Callable[..., AnyTensor], *values: Value) -> Value:
     """A function that works element by element, on operands that broadcast."""
+    if len(values) == 1:
+        return Value(function(values[0].tensor), values[0].is_scalar)
     result = function(*aligned(*values))
     return Value(result, all(value.is_scalar for value in values))
 

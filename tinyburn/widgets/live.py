@@ -24,6 +24,9 @@ _STILL = "tinyburn-still"
 _HIDE = f"<style>.jp-OutputArea:has(.{LIVE}) .{_STILL}{{display:none}}</style>"
 """Where the widget is shown, the still picture of the same cell is not. The rule goes where the widget goes."""
 
+_UNSEEN = "position:absolute;clip-path:inset(50%)"
+"""For words that stand in the picture too."""
+
 
 class Controls(NamedTuple):
     """The controls of a widget.
@@ -83,9 +86,10 @@ class Live:
 
     @cached_property
     def widget(self) -> Any:
-        """The controls above the picture; its title stands between, where a screen reader hears that it changes."""
+        """The controls above the picture. Between them is its title, which is not seen there, but a screen reader says
+        it when it changes; or why there is no picture."""
         controls, widgets = self.controls, import_module("ipywidgets")
-        title, frame = widgets.HTML(), widgets.HTML()
+        title, frame = widgets.HTML(layout=widgets.Layout(height="auto", min_height="0")), widgets.HTML()
 
         def redraw(_: object = None) -> None:
             said, frame.value = self._shown()
@@ -106,4 +110,4 @@ class Live:
         except Exception as error:  # a reader's own function can raise anything, and nobody would see it
             words = str(error) if isinstance(error, TinyburnError) else f"{type(error).__name__}: {error}"
             return f"<pre>{escape(words)}</pre>", ""
-        return escape(picture.title), picture.html
+        return f'<span style="{_UNSEEN}">{escape(picture.title)}</span>', picture.html

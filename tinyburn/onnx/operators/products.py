@@ -41,8 +41,18 @@ def gemm(
     """``alpha * a @ b + beta * c``, with each matrix transposed if that is asked for; c broadcasts."""
     left = a.tensor.transpose() if transA else a.tensor
     right = b.tensor.transpose() if transB else b.tensor
+    if alpha == beta == 1.0 and c is not None and _is_linear(left, right, c):
+        return Value(left._new(left.device.backend.linear(left.primitive, right.primitive, c.tensor.primitive)))
     result = _scaled(Value(left @ right), alpha)
     return result if c is None else lifted(Tensor.add, result, _scaled(c, beta))
+
+
+def _is_linear(x: AnyTensor, weight: AnyTensor, bias: Value) -> bool:
+    """Whether it is what a `Linear` layer computes, which is one operation of the backend."""
+    left, right, added = x.primitive, weight.primitive, bias.tensor.primitive
+    if not left.dtype == right.dtype == added.dtype or left.dtype.kind != "f" or bias.is_scalar:
+        return False
+    return len(left.shape) == 2 and left.shape[1:] == right.shape[:1] and added.shape == right.shape[1:]
 
 
 def _scaled(x: Value, factor: float) -> Value:

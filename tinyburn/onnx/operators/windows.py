@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -37,25 +38,34 @@ def geometry_of(
     dilations: Ints | None = None,
 ) -> Geometry:
     """From an operator's attributes. Raises OnnxError for numbers that no windows have, and for too large an input."""
-    ones = (1,) * len(sizes)
-    stride, dilation = strides or ones, dilations or ones
-    problems = geometry_problems(x.rank - 2, sizes, stride, dilation, Explicit(pads or (0,) * (x.rank - 2)))
-    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
-        problems.append(f"auto_pad is {auto_pad!r}, and none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
-    if problems:
-        raise OnnxError("windows", problems, given={"input": x.shape})
-    if auto_pad.startswith("SAME"):
-        pads = _halves(_missing(x, sizes, stride, dilation), more_at_end=auto_pad == "SAME_UPPER")
-    if not pads or auto_pad == "VALID":
-        pads = (0,) * len(sizes)
-    geometry = Geometry(tuple(sizes), stride, dilation, Explicit(pads))
-    check_elements("the padding", (*x.shape[:2], *geometry.options(x.shape[2:]).padded(x.shape[2:])), run)
+    geometry, padded = _geometry(x.shape, sizes, auto_pad, pads, strides, dilations)
+    check_elements("the padding", padded, run)
     return geometry
 
 
-def _missing(x: Value, sizes: Ints, stride: Ints, dilation: Ints) -> list[int]:
+@lru_cache(maxsize=256)
+def _geometry(
+    shape: Ints, sizes: Ints, auto_pad: str, pads: Ints | None, strides: Ints | None, dilations: Ints | None
+) -> tuple[Geometry, Ints]:
+    """How the windows slide over an input of a shape, and its shape with the padding."""
+    ones, dims = (1,) * len(sizes), len(shape) - 2
+    stride, dilation = strides or ones, dilations or ones
+    problems = geometry_problems(dims, sizes, stride, dilation, Explicit(pads or (0,) * dims))
+    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
+        problems.append(f"auto_pad is {auto_pad!r}, and none of NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    if problems:
+        raise OnnxError("windows", problems, given={"input": shape})
+    if auto_pad.startswith("SAME"):
+        pads = _halves(_missing(shape, sizes, stride, dilation), more_at_end=auto_pad == "SAME_UPPER")
+    if not pads or auto_pad == "VALID":
+        pads = (0,) * len(sizes)
+    geometry = Geometry(tuple(sizes), stride, dilation, Explicit(pads))
+    return geometry, (*shape[:2], *geometry.options(shape[2:]).padded(shape[2:]))
+
+
+def _missing(shape: Ints, sizes: Ints, stride: Ints, dilation: Ints) -> list[int]:
     """How much padding makes the number of windows that of the elements over the stride, rounded up."""
-    spans = zip(x.shape[2:], sizes, stride, dilation, strict=True)
+    spans = zip(shape[2:], sizes, stride, dilation, strict=True)
     return [max((-(-n // step) - 1) * step + (size - 1) * apart + 1 - n, 0) for n, size, step, apart in spans]
 
 
