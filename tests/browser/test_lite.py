@@ -49,9 +49,7 @@ def test_only_the_first_cell_changes_and_only_where_the_browser_needs_a_word(pat
     prepare(made)
     assert made["metadata"]["kernelspec"]["name"] == "python"
     source = "".join(line for cell in code_cells(notebook) for line in cell["source"])
-    needs = [
-        module for module, word in (("ipywidgets", "tb.widgets."), ("sklearn", "data.digits(")) if word in source
-    ]
+    needs = [module for module, word in (("ipywidgets", "tb.widgets."), ("sklearn", "data.digits(")) if word in source]
     first, *others = code_cells(made)
     before, *same = code_cells(notebook)
     assert others == same
