@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tinyburn import Autodiff, BalancedCheckpointing, Cuda, Device, DType, Meta, NdArray, Tensor, Traced, Wgpu
+from tinyburn.base.machine import in_browser
 
 AnyTensor = Tensor[Any, Any, Any]
 Values = np.ndarray[Any, Any]
@@ -19,6 +20,11 @@ TOLERANCE = {"float16": 4e-3, "float32": 3e-6, "float64": 1e-12}
 """Relative to 1 or to the value, whichever is larger: some rounding steps of each format."""
 
 EVERY_DTYPE = tuple(str(member) for member in DType)
+
+
+needs_threads = pytest.mark.skipif(in_browser(), reason="a browser's Python can start no thread")
+needs_processes = pytest.mark.skipif(in_browser(), reason="a browser's Python can start no process")
+needs_a_clock = pytest.mark.skipif(in_browser(), reason="a browser's clock is too coarse")
 
 
 # The backends under test

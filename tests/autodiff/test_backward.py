@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, assert_close, const, gradient_of, ints, leaf, plain, second_grads_of, tracked
+from tests.support import (
+    AnyTensor,
+    assert_close,
+    const,
+    gradient_of,
+    ints,
+    leaf,
+    needs_threads,
+    plain,
+    second_grads_of,
+    tracked,
+)
 from tinyburn import (
     Autodiff,
     BackendMismatch,
@@ -406,6 +417,7 @@ def test_walks_that_meet_in_a_shared_part_leave_it_to_one(tracking: Device[Any])
         walked(order, other.primitive.node, start, tracking)
 
 
+@needs_threads
 def test_of_many_threads_one_wins(tracking: Device[Any]) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

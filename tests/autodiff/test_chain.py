@@ -6,7 +6,7 @@ import gc
 import sys
 import time
 
-from tests.support import AnyTensor, gradient_of, leaf, tracked
+from tests.support import AnyTensor, gradient_of, leaf, needs_a_clock, tracked
 
 LENGTH = 100_000
 
@@ -29,6 +29,7 @@ def run_chain(length: int) -> float:
     return time.process_time() - start
 
 
+@needs_a_clock
 def test_no_recursion_limit_and_linear_time() -> None:
     """Ten times the length takes about ten times the time, and not a hundred times; the best of two counts.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import Values
+from tests.support import Values, needs_threads
 from tinyburn import NdArray
 from tinyburn.backend import Backend
 from tinyburn.backend.operations import OPERATIONS
@@ -87,6 +87,7 @@ def test_a_bound_belongs_to_what_is_clamped_also_in_float16() -> None:
     assert (NdArray.clamp_backward(a, b, 0.1, 1.0) == 1).all()
 
 
+@needs_threads
 def test_each_thread_has_its_own_scratch() -> None:
     arguments = {name: operands(name, "float32") for name in FUSED}
     wanted = {name: getattr(NdArray, name)(*arguments[name]).tobytes() for name in FUSED}

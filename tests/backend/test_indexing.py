@@ -105,7 +105,9 @@ def test_select_and_select_assign(shape: Any, dim: int, count: int, layout: str,
     a, b = drawn(shape).astype(dtype), drawn((*shape[:dim], count, *shape[dim + 1 :])).astype(dtype)
     indices = places(shape[dim], (count,)).astype(index_dtype)
     index = (*[slice(None)] * dim, indices)
-    np.testing.assert_array_equal(run(device, "select", layout, a, dim, indices), np.take(a, indices, dim))
+    np.testing.assert_array_equal(
+        run(device, "select", layout, a, dim, indices), np.take(a, indices.astype(np.intp), dim)
+    )
     np.testing.assert_array_equal(run(device, "select_assign", layout, a, dim, indices, b), added(a, index, b))
 
 
@@ -178,4 +180,4 @@ def test_indices_are_no_wider_than_an_address(
     if indices.ndim == 1 or not turned:
         line = indices.reshape(-1)[:5]
         found = np.asarray(indexing.select(given.view(Narrow), dim, line))
-        np.testing.assert_array_equal(found, np.take(a, line, dim))
+        np.testing.assert_array_equal(found, np.take(a, line.astype(np.intp), dim))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import AnyTensor, UnderTest
+from tests.support import AnyTensor, UnderTest, needs_threads
 from tinyburn import Autodiff, Device, NdArray, Tensor, activation
 
 HARD = [0.0, -1.0, np.inf, -np.inf, np.nan, 1e38]
@@ -27,6 +27,7 @@ def hard_step(device: Device[Any]) -> list[float]:
     return values
 
 
+@needs_threads
 def test_threads_do_not_disturb_each_other(base: UnderTest) -> None:
     device = base.inside(Autodiff).device("float32")
     expected = hard_step(device)

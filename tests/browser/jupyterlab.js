@@ -44,12 +44,14 @@
     // JupyterLab draws the first cells at once, and the others when it has time.
     isDrawn: () => panel.isVisible && cells().every((cell) => !cell.isPlaceholder()),
 
+    isIdle: () => panel.sessionContext.session.kernel.status === "idle",
+
     // A cell that shall raise makes this return before the cells below it have run.
     run: () => command("notebook:run-all-cells"),
     // After an error that no cell has promised, those below it stay as they are. Widgets are drawn a while after their
     // cell has run.
     hasRun: (widget) =>
-      panel.sessionContext.session.kernel.status === "idle" &&
+      window.lab.isIdle() &&
       codes().every((cell) => cell.model.executionState === "idle") &&
       panel.node.querySelectorAll(widget).length === promised().length,
 

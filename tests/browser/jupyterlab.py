@@ -73,14 +73,25 @@ class Notebook:
 
 def started_page(browser: Browser, lab: Lab) -> Page:
     """JupyterLab at its first page, as its reader's browser opens it."""
+    page = new_page(browser)
+    start(page, lab.address)
+    return page
+
+
+def new_page(browser: Browser) -> Page:
+    """A window that can be asked what these tests ask."""
     page = browser.new_page(viewport={"width": WIDTHS[0], "height": HEIGHT})
     page.set_default_timeout(SECONDS * 1000)
     for script in (SCRIPT, pictures.SCRIPT):
         page.add_init_script(path=script)
-    page.goto(lab.address)
+    return page
+
+
+def start(page: Page, address: str) -> None:
+    """Opens JupyterLab with the notebook that the address names, whose kernel is ready then."""
+    page.goto(address)
     page.wait_for_selector(".jp-Notebook h1")
     page.evaluate("lab.start()")
-    return page
 
 
 def opened(page: Page, path: str, *, kernel: bool) -> Notebook:

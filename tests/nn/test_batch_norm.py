@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import BASES, AnyTensor, UnderTest, const, leaf, params, plain, tracked
+from tests.support import BASES, AnyTensor, UnderTest, const, leaf, needs_threads, params, plain, tracked
 from tinyburn import (
     Autodiff,
     BalancedCheckpointing,
@@ -176,6 +176,7 @@ class Slow(nn.BatchNorm[Any]):
         return mixed
 
 
+@needs_threads
 def test_no_batch_is_lost_in_threads() -> None:
     device = tracked()
     made = nn.BatchNormConfig(2).init(device)

@@ -51,7 +51,7 @@ typed: Any = Tensor  # subscripts at run time, without a checker's knowledge of 
         ([], "float32", (0,)),
         ([[], []], "float32", (2, 0)),
         (3.0, "float32", (1,)),
-        (np.array([1, 2]), "int64", (2,)),
+        (np.array([1, 2], dtype="int64"), "int64", (2,)),
         (np.array([1, 2], dtype="int8"), "int8", (2,)),
         (np.array([1.0]), "float64", (1,)),
         (np.array([1.0], dtype="float16"), "float16", (1,)),

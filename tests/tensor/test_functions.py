@@ -25,7 +25,8 @@ EXACT: dict[str, Any] = {
         "asinh": np.arcsinh,
         "atanh": np.arctanh,
     },
-    **{"acosh": np.arccosh, "log2": np.log2, "log10": np.log10},
+    # NumPy has it from the C library, and that of a browser finds a number for some below 1 too.
+    **{"acosh": lambda x: np.where(x < 1, NAN, np.arccosh(x)), "log2": np.log2, "log10": np.log10},
 }
 
 
