@@ -105,6 +105,18 @@ class Controls:
                 return True
         return False
 
+    def by_tab(self, controls: list[Control]) -> list[int | None]:
+        """What has the focus when Tab goes through the controls of one widget: the browser's numbers."""
+        self._tools.send("DOM.focus", {"backendNodeId": controls[0].node})
+        reached = [self._focused(controls[0].widget)]
+        for _ in controls[1:]:
+            self._page.keyboard.press("Tab")
+            reached.append(self._focused(controls[0].widget))
+        return reached
+
+    def _focused(self, widget: int) -> int | None:
+        return next((node["backendDOMNodeId"] for node in self._nodes(widget) if _has_focus(node)), None)
+
     def _differs(self, widget: int, before: list[tuple[str, ...]]) -> bool:
         for _ in range(LOOKS):
             if self.said(widget) != before:
@@ -157,8 +169,12 @@ def _states(node: Node) -> dict[str, Any]:
     return {one["name"]: one["value"].get("value") for one in node.get("properties", []) if one["name"] in STATES}
 
 
+def _has_focus(node: Node) -> bool:
+    return any(one["name"] == "focused" and one["value"].get("value") for one in node.get("properties", []))
+
+
 def check_controls(notebook: Notebook) -> list[Control]:
-    """Each control is shown and has a name, and a key moves it: at once, or when others have been moved.
+    """Each control is shown, has a name, is reached by Tab, and is moved by a key: at once, or when others have been.
 
     A button that goes back has nowhere to go at first.
     """
@@ -168,6 +184,9 @@ def check_controls(notebook: Notebook) -> list[Control]:
     assert not hidden, f"not on the page: {hidden}"
     nameless = [control for control in found if not control.name]
     assert not nameless, f"no name: {nameless}"
+    for widget in dict.fromkeys(control.widget for control in found):
+        inside = [control for control in found if control.widget == widget and not control.is_disabled]
+        assert controls.by_tab(inside) == [control.node for control in inside], f"Tab does not reach them: {inside}"
     while waiting:
         still = [control for control in waiting if not controls.move(control)]
         assert len(still) < len(waiting), f"no key changes anything: {still}"
