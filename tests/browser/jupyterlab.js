@@ -7,6 +7,9 @@
   const command = (name, args) => window.jupyterapp.commands.execute(name, args);
   const cells = () => panel.content.widgets;
   const codes = () => cells().filter((cell) => cell.model.type === "code");
+  const hasFailed = (cell) =>
+    !(cell.model.getMetadata("tags") ?? []).includes("raises-exception") &&
+    cell.model.outputs.toJSON().some((output) => output.output_type === "error");
   const promised = () =>
     codes().flatMap((cell) => cell.model.outputs.toJSON()).filter((output) => VIEW in (output.data ?? {}));
 
@@ -48,11 +51,13 @@
 
     // A cell that shall raise makes this return before the cells below it have run.
     run: () => command("notebook:run-all-cells"),
-    // After an error that no cell has promised, those below it stay as they are. Widgets are drawn a while after their
-    // cell has run.
+    // After an error that no cell has promised, those below it stay as they are. After one that a cell has promised, those
+    // below it wait, and JupyterLab calls them idle: they have no count yet. Widgets are drawn a while after their cell
+    // has run.
     hasRun: (widget) =>
       window.lab.isIdle() &&
       codes().every((cell) => cell.model.executionState === "idle") &&
+      (codes().every((cell) => cell.model.executionCount) || codes().some(hasFailed)) &&
       panel.node.querySelectorAll(widget).length === promised().length,
 
     cells: () =>
