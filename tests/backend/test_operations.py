@@ -17,7 +17,8 @@ from tinyburn.backend.operations import OPERATIONS
 
 VIEWS = [name for name, operation in OPERATIONS.items() if operation.view == "always"]
 
-every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+FIRST = {row.name: row.id for row in reversed(ROWS)}
+"""The first row of each operation."""
 
 
 def every_row(backends: list[UnderTest], rows: list[Row] = ROWS) -> pytest.MarkDecorator:
@@ -31,6 +32,27 @@ def every_row(backends: list[UnderTest], rows: list[Row] = ROWS) -> pytest.MarkD
             if on.values[0].has(*row.dtypes)
         ],
     )
+
+
+def every_row_and_layout(backends: list[UnderTest], rows: list[Row] = ROWS) -> pytest.MarkDecorator:
+    """`every_row` in each layout. In another than the common one only the first row of each operation is tried at once;
+    the others have the mark `variants`."""
+    return pytest.mark.parametrize(
+        ("under_test", "row", "layout"),
+        [
+            pytest.param(
+                *on.values, row, layout, id=f"{on.id}-{row.id}-{layout}", marks=[*on.marks, *_late(row, layout)]
+            )
+            for layout in LAYOUTS
+            for on in params(backends)
+            for row in rows
+            if on.values[0].has(*row.dtypes)
+        ],
+    )
+
+
+def _late(row: Row, layout: str) -> list[pytest.MarkDecorator]:
+    return [] if layout == "contiguous" or row.id == FIRST[row.name] else [pytest.mark.variants]
 
 
 def dtype_of_result(row: Row, device: Device[Any]) -> str:
@@ -95,15 +117,13 @@ def test_keeps_a_narrower_dtype(under_test: UnderTest, row: Row, float_dtype: st
     assert_right(row, device, values)
 
 
-@every_layout
-@every_row(BASES)
+@every_row_and_layout(BASES)
 def test_any_layout_gives_the_same_values(under_test: UnderTest, row: Row, layout: str) -> None:
     device = under_test.device()
     assert_right(row, device, device.backend.to_numpy(run(row, device, layout)))
 
 
-@every_layout
-@every_row(BASES, [row for row in ROWS if row.name not in VIEWS])
+@every_row_and_layout(BASES, [row for row in ROWS if row.name not in VIEWS])
 def test_results_are_row_major(under_test: UnderTest, row: Row, layout: str) -> None:
     """What is no view is a new contiguous buffer; `cast` to the same dtype and `prod_dim` of one return the operand.
 
@@ -117,8 +137,7 @@ def test_results_are_row_major(under_test: UnderTest, row: Row, layout: str) -> 
         assert device.backend.shares_buffer(flat, result)
 
 
-@every_layout
-@every_row([*BASES, *(base.inside(around) for base in BASES for around in (Traced, Autodiff))],
+@every_row_and_layout([*BASES, *(base.inside(around) for base in BASES for around in (Traced, Autodiff))],
            [row for row in ROWS if row.name in VIEWS])  # fmt: skip
 def test_views_share_their_buffer(under_test: UnderTest, row: Row, layout: str) -> None:
     device = under_test.device()
@@ -138,8 +157,7 @@ def test_reshape_is_a_view_exactly_if_contiguous(
     assert device.backend.shares_buffer(device.backend.reshape(source, (2, 6)), source) is shared
 
 
-@every_layout
-@every_row(BASES)
+@every_row_and_layout(BASES)
 def test_meta_knows_shape_dtype_and_sharing(under_test: UnderTest, row: Row, layout: str) -> None:
     results = []
     for device in (under_test.device(), under_test.shapes_alone().device()):
@@ -151,8 +169,7 @@ def test_meta_knows_shape_dtype_and_sharing(under_test: UnderTest, row: Row, lay
     assert results[0] == results[1]
 
 
-@every_layout
-@every_row(BASES)
+@every_row_and_layout(BASES)
 def test_the_declaration_is_true(under_test: UnderTest, row: Row, layout: str) -> None:
     """The shape and the dtype of the result, and whether it is a view, are those that the operation's row names."""
     device = under_test.device()
@@ -165,8 +182,7 @@ def test_the_declaration_is_true(under_test: UnderTest, row: Row, layout: str) -
         assert device.backend.shares_buffer(result, first) is (operation.view == "always")
 
 
-@every_layout
-@every_row(BASES)
+@every_row_and_layout(BASES)
 def test_shapes_alone_write_the_same_log(under_test: UnderTest, row: Row, layout: str) -> None:
     """A prediction and a measurement are one program: the logs are equal event for event, frees included."""
     logs = []
