@@ -154,7 +154,7 @@ def test_its_widget_answers_a_key(page: Page) -> None:
     """Not on the slider: with a key on it this JupyterLab goes to another cell."""
     page.get_by_role("spinbutton", name="Step").focus()
     page.keyboard.press("ArrowUp")
-    page.locator('.tinyburn-live [role="status"]', has_text="Step 2 of ").wait_for()
+    page.locator('.tinyburn-live [role="status"]', has_text="Step 2 of ").wait_for(state="attached")
 
 
 @pytest.mark.browser
