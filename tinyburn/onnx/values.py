@@ -92,6 +92,10 @@ class Value:
         found: Numbers = self.tensor.to_numpy().reshape(self.shape)
         return found
 
+    def number(self, what: str) -> Any:
+        """The first of its `numbers`, as a plain one: for an input that holds one, of rank 0 or 1."""
+        return self.numbers(what).reshape(-1)[0].item()
+
     def ints(self, what: str) -> list[int]:
         """`numbers` in a list of plain ints."""
         return [int(number) for number in self.numbers(what).reshape(-1)]
@@ -142,11 +146,11 @@ def lifted(function: Callable[..., AnyTensor], *values: Value) -> Value:
     return Value(result, all(value.is_scalar for value in values))
 
 
-def joined(device_of: Sequence[Flow], device: Device[Any]) -> list[Flow]:
+def joined(flows: Sequence[Flow], device: Device[Any]) -> list[Flow]:
     """Inputs that an operator can compute with: all on the host, or all on the device."""
-    if all(_is_host(value) for value in device_of):
-        return list(device_of)
-    return [moved(value, device) for value in device_of]
+    if all(_is_host(value) for value in flows):
+        return list(flows)
+    return [moved(value, device) for value in flows]
 
 
 def moved(value: Flow, device: Device[Any]) -> Flow:

@@ -14,11 +14,6 @@ from tinyburn.onnx.values import Flow, Value, host, joined, reshaped
 from tinyburn.tensor import Tensor
 
 
-def _single(value: Value, what: str) -> Any:
-    """The one number in a tensor."""
-    return value.numbers(what).reshape(-1)[0]
-
-
 def _run(graph: Graph, values: Sequence[Flow], run: Run, outer: dict[str, Flow]) -> list[Flow]:
     if len(values) != len(graph.inputs):
         raise OnnxError("a graph in an attribute", f"it gets {len(values)} inputs, and takes {len(graph.inputs)}")
@@ -40,7 +35,7 @@ def stacked(values: Sequence[Any], axis: int, run: Run) -> Value:
 @operator("If", 1, 11, 13, 16, 19, 21, 23, 24, 25, numbers=ALL)
 def if_(condition: Value, *, then_branch: Graph, else_branch: Graph, run: Run) -> tuple[Flow, ...]:
     """One of two graphs; both may read what is around them."""
-    chosen = then_branch if _single(condition, "the condition of If") else else_branch
+    chosen = then_branch if condition.number("the condition of If") else else_branch
     return tuple(_run(chosen, [], run, run.outer))
 
 
@@ -48,8 +43,8 @@ def if_(condition: Value, *, then_branch: Graph, else_branch: Graph, run: Run) -
 def loop(most: Value | None, condition: Value | None, *states: Flow, body: Graph, run: Run) -> tuple[Flow, ...]:
     """A graph again and again: so many times, or until its first output is false. What it gives beyond its states is
     collected along a new first dim."""
-    count = int(_single(most, "the number of iterations of Loop")) if most is not None else None
-    goes_on = condition is None or bool(_single(condition, "the condition of Loop"))
+    count = int(most.number("the number of iterations of Loop")) if most is not None else None
+    goes_on = condition is None or bool(condition.number("the condition of Loop"))
     outer, values, at = run.outer, list(states), 0
     collected: list[list[Flow]] = [[] for _ in body.outputs[1 + len(states) :]]
     while goes_on and (count is None or at < count):
@@ -60,7 +55,7 @@ def loop(most: Value | None, condition: Value | None, *states: Flow, body: Graph
         values, found = results[: len(values)], results[len(values) :]
         for each, result in zip(collected, found, strict=True):
             each.append(result)
-        goes_on, at = again is None or bool(_single(_tensor(again), "the condition of Loop")), at + 1
+        goes_on, at = again is None or bool(_tensor(again).number("the condition of Loop")), at + 1
     return (*values, *[_collected(each, run) for each in collected])
 
 
@@ -143,20 +138,20 @@ def sequence_construct(*values: Flow) -> list[Flow]:
 @operator("SequenceAt", 11, numbers=ALL)
 def sequence_at(sequence: list[Flow], position: Value) -> Flow:
     """One element; a negative position counts from the end."""
-    return sequence[int(_single(position, "the position of SequenceAt"))]
+    return sequence[int(position.number("the position of SequenceAt"))]
 
 
 @operator("SequenceInsert", 11, numbers=ALL)
 def sequence_insert(sequence: list[Flow], value: Flow, position: Value | None = None) -> list[Flow]:
     """A longer sequence, by default with the new element at its end."""
-    at = len(sequence) if position is None else int(_single(position, "the position of SequenceInsert"))
+    at = len(sequence) if position is None else int(position.number("the position of SequenceInsert"))
     return [*sequence[:at], value, *sequence[at:]]
 
 
 @operator("SequenceErase", 11, numbers=ALL)
 def sequence_erase(sequence: list[Flow], position: Value | None = None) -> list[Flow]:
     """A shorter sequence, by default without its last element."""
-    at = -1 if position is None else int(_single(position, "the position of SequenceErase"))
+    at = -1 if position is None else int(position.number("the position of SequenceErase"))
     at %= len(sequence)
     return [*sequence[:at], *sequence[at + 1 :]]
 

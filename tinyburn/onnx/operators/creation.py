@@ -61,7 +61,7 @@ def constant_of_shape(shape: Value, *, value: Value | None = None, run: Run) -> 
 @operator("Range", 11, numbers=[0, 1, 2])
 def number_range(start: Value, limit: Value, delta: Value, *, run: Run) -> Value:
     """From a start, in steps, up to a limit that is not reached."""
-    first, last, step = (each.numbers("an operand of Range").reshape(-1)[0] for each in (start, limit, delta))
+    first, last, step = (each.number("an operand of Range") for each in (start, limit, delta))
     count = max(int(np.ceil((float(last) - float(first)) / float(step))), 0)
     check_elements("Range", [count], run)
     return host((first + np.arange(count) * step).astype(start.dtype))

@@ -192,7 +192,7 @@ def pad(
     x: Value, pads: Value, fill: Value | None = None, axes: Value | None = None, *, mode: str = "constant", run: Run
 ) -> Value:
     """More at the ends of each of some axes: a number, or by ``mode`` what the dim has. Below 0 it is less."""
-    number = None if fill is None else fill.numbers("the number of Pad").reshape(-1)[0].item()
+    number = None if fill is None else fill.number("the number of Pad")
     at = range(x.rank) if axes is None else axes_of(axes.ints("the axes of Pad"), x.rank)
     return _padded(x, _pairs(pads.ints("the pads of Pad"), at, x.rank), mode, number, run)
 

@@ -199,7 +199,7 @@ def dropout(
     The second output is what was kept. With a seed this is the same on every device.
     """
     is_training = training_mode is not None and bool(training_mode.numbers("training_mode of Dropout"))
-    share = 0.5 if ratio is None else float(ratio.numbers("the ratio of Dropout").reshape(-1)[0])
+    share = 0.5 if ratio is None else float(ratio.number("the ratio of Dropout"))
     if not is_training or share == 0.0:
         return x, _all_kept(x)
     kept = _drawn(x, share, seed)

@@ -266,9 +266,7 @@ def non_max_suppression(
     corners = _corners(boxes.numbers("the boxes").astype(np.float64), center_point_box)
     marks = scores.numbers("their scores")
     count = most.ints("the number of boxes")[0] if most is not None else 0
-    share, floor = [
-        0.0 if one is None else float(one.numbers("a threshold").reshape(-1)[0]) for one in (overlap, least)
-    ]
+    share, floor = [0.0 if one is None else float(one.number("a threshold")) for one in (overlap, least)]
     found = []
     for batch, of_class in np.ndindex(marks.shape[:2]):
         of_box = marks[batch, of_class]

@@ -23,10 +23,6 @@ from .creation import check_elements
 Numbers: TypeAlias = np.ndarray[Any, Any]
 
 
-def _number(value: Value, what: str) -> Any:
-    return value.numbers(what).reshape(-1)[0].item()
-
-
 # Transforms
 
 
@@ -52,14 +48,14 @@ def dft(
 
     With ``onesided`` the transform of real numbers is its first half, which has all; and so is what goes back.
     """
-    return _dft(x, length, -2 if axis is None else _number(axis, "the axis of DFT"), inverse, onesided, run)
+    return _dft(x, length, -2 if axis is None else axis.number("the axis of DFT"), inverse, onesided, run)
 
 
 def _dft(x: Value, length: Value | None, axis: int, inverse: int, onesided: int, run: Run) -> Value:
     dim = axis % x.rank
     given = x.shape[dim]
     size = 2 * (given - 1) if inverse and onesided else given
-    size = size if length is None else _number(length, "the dft_length of DFT")
+    size = size if length is None else length.number("the dft_length of DFT")
     parts = x.shape[-1]
     if dim == x.rank - 1 or parts > 2:
         raise OnnxError("DFT", f"the axis is {axis} of the shape {x.shape}, whose last dim is for 1 or 2 parts")
@@ -97,10 +93,10 @@ def stft(
 ) -> Value:
     """`DFT` of one part of a signal after another, each times a window."""
     if length is not None:
-        size = _number(length, "the frame_length of STFT")
+        size = length.number("the frame_length of STFT")
     else:
         size = x.shape[1] if window is None else window.shape[0]
-    apart = _number(step, "the frame_step of STFT")
+    apart = step.number("the frame_step of STFT")
     frames = x.tensor.unfold(1, size, apart).swap_dims(2, 3)
     if window is not None:
         frames = frames * window.tensor.reshape((1, 1, size, 1))
@@ -117,7 +113,7 @@ def _window(name: str, weights: tuple[float, ...]) -> None:
 
     @operator(name, 17, numbers=[0])
     def row(size: Value, *, periodic: int = 1, output_datatype: int = 1, run: Run) -> Value:
-        count = _number(size, f"the size of {name}")
+        count = size.number(f"the size of {name}")
         check_elements(name, (count,), run)
         angles = np.arange(count) * (2 * np.pi / max(count if periodic else count - 1, 1))
         terms = [weight * np.cos(times * angles) for times, weight in enumerate(weights)]
@@ -141,7 +137,7 @@ def mel_weight_matrix(
     Each column weighs the frequencies of one triangle.
     """
     given = (bins, length, rate, low, high)
-    count, size, samples, first, last = (_number(each, "an input of MelWeightMatrix") for each in given)
+    count, size, samples, first, last = (each.number("an input of MelWeightMatrix") for each in given)
     rows = size // 2 + 1
     check_elements("MelWeightMatrix", (rows, count), run)
     mels = _mel(first) + np.arange(count + 2) * ((_mel(last) - _mel(first)) / (count + 2))
