@@ -16,8 +16,8 @@ from tinyburn.base.text import amount, table, thousands
 from tinyburn.tensor import Tensor
 
 from .graph import Graph
-from .module import OnnxModule, Port, Source, floats_of
-from .reading import Reader, check_dtypes, opsets_of, path_of, read_model
+from .module import OnnxModule, Port, Source, floats_of, parsed
+from .reading import path_of
 from .table import OLDEST
 from .values import Flow, Value
 
@@ -33,12 +33,7 @@ def inspect(source: Source, dims: Mapping[str, int] = _EMPTY) -> tuple[str, bool
 
     Raises OnnxError for a file that is no model, or damaged.
     """
-    proto = read_model(source)
-    opsets = opsets_of(proto)
-    reader = Reader(proto)
-    graph = reader.graph(proto.graph, opsets)
-    ports = [Port(one) for one in proto.graph.input if one.name in graph.inputs and not check_dtypes([one])]
-    problems = [*reader.problems, *check_dtypes([*proto.graph.input, *proto.graph.output])]
+    proto, opsets, graph, ports, problems = parsed(source)
     shapes: dict[str, str] = {}
     head = _head(proto, opsets, graph, ports)
     if not problems:

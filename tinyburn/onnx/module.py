@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tinyburn.backend import Device
 from tinyburn.base.errors import OnnxError
@@ -39,16 +39,40 @@ def load(source: Source, device: Device[Any], *, limits: Limits | None = None) -
         OnnxError: the file is damaged, or has what tinyburn has not; all of it is named at once.
         BackendUnavailable: the package onnx is not installed.
     """
+    found = parsed(source)
+    if found.problems:
+        hint = "simplify the model at export, run it in ONNX Runtime, or write a row for an operator (docs/onnx.md)"
+        raise OnnxError("the model cannot run", found.problems, hint=hint)
+    return OnnxModule(found.graph, found.ports, device, found.opsets.get("", OLDEST), limits)
+
+
+class Parsed(NamedTuple):
+    """What is in a file.
+
+    Attributes:
+        proto: its message, with the numbers of all tensors.
+        opsets: the version of each domain.
+        ports: the inputs whose dtypes tinyburn has.
+        problems: all reasons why it cannot run.
+    """
+
+    proto: Any
+    opsets: dict[str, int]
+    graph: Graph
+    ports: list[Port]
+    problems: list[str]
+
+
+def parsed(source: Source) -> Parsed:
+    """Reads a file, and finds out whether it can run. Raises OnnxError if it is no model, or damaged."""
     proto = read_model(source)
     opsets = opsets_of(proto)
     reader = Reader(proto)
     graph = reader.graph(proto.graph, opsets)
     inputs = [one for one in proto.graph.input if one.name in graph.inputs]
     problems = [*reader.problems, *check_dtypes([*inputs, *proto.graph.output])]
-    if problems:
-        hint = "simplify the model at export, run it in ONNX Runtime, or write a row for an operator (docs/onnx.md)"
-        raise OnnxError("the model cannot run", problems, hint=hint)
-    return OnnxModule(graph, [Port(one) for one in inputs], device, opsets.get("", OLDEST), limits)
+    ports = [Port(one) for one in inputs if not check_dtypes([one])]
+    return Parsed(proto, opsets, graph, ports, problems)
 
 
 class Port:
