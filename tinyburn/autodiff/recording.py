@@ -12,10 +12,11 @@ from typing_extensions import TypeVar
 
 from tinyburn.backend.decorator import Decorator, Differentiable
 from tinyburn.backend.device import DecoratedDevice, Device
-from tinyburn.backend.interface import Array, Backend
+from tinyburn.backend.interface import Array, Backend, Swap
 from tinyburn.backend.operations import Operation, label_of
 from tinyburn.base.errors import BackendMismatch, GraphError
 from tinyburn.base.scope import current_path
+from tinyburn.base.shape import Shape
 
 from . import rules
 from .backward import run_backward
@@ -91,6 +92,11 @@ class Autodiff(Differentiable[IB], Generic[IB, S]):
         """The same values, cut off at every depth; a leaf becomes another leaf."""
         twin = GraphArray(cls.inner.separate(a.primitive))
         return cls.require_grad(twin) if cls.is_leaf(a) else twin
+
+    @classmethod
+    def exchange(cls, name: str, a: Any, shape: Shape, swap: Swap, is_spare: bool) -> GraphArray:
+        """A constant: no gradient goes through other processes."""
+        return GraphArray(cls.inner.exchange(name, a.primitive, shape, swap, is_spare))
 
     @classmethod
     def require_grad(cls, a: Any) -> GraphArray:

@@ -15,7 +15,7 @@ from tinyburn.base.errors import BackendMismatch
 from tinyburn.base.shape import Shape
 
 from .device import DecoratedDevice, Device
-from .interface import Array, Backend, Number
+from .interface import Array, Backend, Number, Swap
 from .operations import OPERATIONS, Operation, called
 
 IB = TypeVar("IB", bound=Backend, covariant=True)
@@ -209,6 +209,13 @@ class Decorator(Backend, metaclass=NamedByParts):
     def separate(cls, a: Any) -> Any:
         twin = copy.copy(a)
         twin.primitive = cls.inner.separate(a.primitive)
+        return twin
+
+    @classmethod
+    def exchange(cls, name: str, a: Any, shape: Shape, swap: Swap, is_spare: bool) -> Any:
+        twin = copy.copy(a)
+        twin.primitive = cls.inner.exchange(name, a.primitive, shape, swap, is_spare)
+        twin.shape = shape
         return twin
 
     @classmethod

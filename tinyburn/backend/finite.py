@@ -16,10 +16,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from tinyburn.base.errors import NonFinite
+from tinyburn.base.shape import Shape
 
 from .decorator import Decorator
 from .device import DecoratedDevice, Device
-from .interface import Array, Backend
+from .interface import Array, Backend, Swap
 from .operations import NUMBERS, Operation
 
 IB = TypeVar("IB", bound=Backend)
@@ -78,6 +79,12 @@ class Finite(Decorator, Generic[IB]):
     @classmethod
     def wrap_device(cls, inner: Device[Any]) -> Device[Any]:
         return FiniteDevice(cls, inner)
+
+    @classmethod
+    def exchange(cls, name: str, a: Any, shape: Shape, swap: Swap, is_spare: bool) -> FiniteArray:
+        """What comes from other processes is no fault of this one, as little as what the caller brings in."""
+        result = cls.inner.exchange(name, a.primitive, shape, swap, is_spare)
+        return FiniteArray(result, _worst_in(cls.inner, result), a.watch)
 
     @classmethod
     def note(cls, a: Any, event: str, detail: Any = "") -> None:

@@ -14,6 +14,7 @@ Three promises make every backend count alike:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -46,6 +47,7 @@ Array: TypeAlias = Any
 Number: TypeAlias = float | int
 Operand: TypeAlias = Any  # an Array, or a Number
 Dims: TypeAlias = tuple[int, ...]
+Swap: TypeAlias = Callable[[Array, bool], Array]
 Parts: TypeAlias = tuple[slice, ...]
 
 
@@ -200,6 +202,22 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
         the shape and the dtype of the result. In all other cases the result is a new buffer, as it always is here.
         """
         return getattr(cls, name)(*arguments)
+
+    @classmethod
+    def exchange(cls, name: str, a: Array, shape: Shape, swap: Swap, is_spare: bool) -> Array:
+        """What other processes and this one make of ``a`` together: a library of communication does it, and not a
+        backend, so it is no row of the table.
+
+        Decorators hand it on, so ``swap`` meets the primitive of the innermost backend.
+
+        Args:
+            name: what happens, for the event log, as ``all_reduce``.
+            a: row-major, and of rank 1.
+            shape: of the result. Its dtype is that of ``a``.
+            swap: ``swap(a, may_overwrite)`` returns the result: in a new buffer; or in that of ``a``, if it may.
+            is_spare: whether nobody can see ``a`` any more. Then a result of its shape takes its place.
+        """
+        return swap(a, is_spare and a.shape == shape)
 
     @staticmethod
     def index_bounds(a: Array) -> tuple[int, int] | None:

@@ -50,6 +50,7 @@ class Category(IntEnum):
     TEMPORARY = 5
     OUTPUT = 6
     UNKNOWN = 7
+    COMMUNICATION = 8  # what is sent to other processes, or came from them
 
 
 Role: TypeAlias = Literal["value", "gradient", "part", "sum"]

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from tinyburn.base.scope import current_path
+from tinyburn.base.shape import Shape
 
 from .decorator import Decorator
 from .device import DecoratedDevice, Device, MemoryUsage
-from .interface import Array, Backend
+from .interface import Array, Backend, Swap
 from .log import Buffer, Category, EventLog
 from .operations import Operation
 
@@ -109,6 +110,18 @@ class Traced(Decorator, Generic[IB]):
             return TracedArray(result, log.alloc(result, Category.TEMPORARY))
         target.buffer.donate()
         return TracedArray(result, target.buffer)
+
+    @classmethod
+    def exchange(cls, name: str, a: Any, shape: Shape, swap: Swap, is_spare: bool) -> TracedArray:
+        """As of an operation; what comes from other processes is no input of the user's."""
+        result = cls.inner.exchange(name, a.primitive, shape, swap, is_spare)
+        log: EventLog = a.buffer.log
+        log.op(name, current_path(), [a.buffer.id])
+        if not cls.inner.shares_buffer(result, a.primitive):
+            return TracedArray(result, log.alloc(result, Category.COMMUNICATION))
+        a.buffer.donate()
+        a.buffer.recategorise(Category.COMMUNICATION)
+        return TracedArray(result, a.buffer)
 
     @classmethod
     def note(cls, a: Any, event: str, detail: Any = "") -> None:

@@ -29,7 +29,7 @@ class OperationBytes:
 
     @property
     def phase(self) -> str:
-        """``setup``, ``forward``, ``backward`` or ``update``."""
+        """``setup``, ``forward``, ``backward``, ``communication`` or ``update``."""
         return self.step.phase
 
     @property

@@ -19,7 +19,7 @@ class Step(NamedTuple):
     Attributes:
         op: the operation, as a reader calls it; empty before the first one. Of a part it is the one that was asked for.
         path: the module that it ran in; empty outside any.
-        phase: ``setup``, ``forward``, ``backward`` or ``update``.
+        phase: ``setup``, ``forward``, ``backward``, ``communication`` or ``update``.
         rule_of: in the backward phase, the forward operation whose derivative it is part of.
     """
 

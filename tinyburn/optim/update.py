@@ -92,13 +92,15 @@ class Update:
         return self._put(state, name, self.backend.into(start, operation, start, *rest))
 
     def keep_gradient(self, name: str) -> Primitive:
-        """The gradient itself becomes a tensor of the state, so nothing can be written over it in this step."""
-        state, is_own = self._state(), self.is_spare
+        """The gradient itself becomes a tensor of the state, so nothing can be written over it in this step.
+
+        One that somebody else can see is copied: it may be a small view of a large buffer, which the state would keep
+        alive from one step to the next.
+        """
+        if not self.is_spare:
+            self.overwrite("mul", self.gradient, 1.0)
         self.is_spare = False
-        kept = self._put(state, name, self.gradient)
-        if not is_own:
-            state.own.discard(name)
-        return kept
+        return self._put(self._state(), name, self.gradient)
 
     def kept(self, name: str) -> Primitive | None:
         """One tensor of the state as it is; None before the first step."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyburn.backend.interface import Backend
 from tinyburn.backend.operations import label_of
-from tinyburn.base.errors import BackendMismatch, ForeignCall, GraphError
+from tinyburn.base.errors import BackendMismatch, ForeignCall, GraphError, ShapeError
 from tinyburn.base.text import table
 
-from .checks import check_tensor
+from .checks import check_operands, check_tensor
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -106,11 +106,38 @@ class Gradients(Generic[IB]):
 
     def named(self, model: Any) -> dict[str, Tensor[IB, Any, Any] | None]:
         """Every parameter of a model by its path, with its gradient or None."""
-        if not hasattr(model, "named_params"):
-            reason = f"{type(model).__name__} is not a module, which has parameters with names"
-            raise ForeignCall("grads.named", reason, hint="write grads.named(model), or x.grad(grads) for one tensor")
-        params = [(path, param.val()) for path, param in model.named_params()]
+        params = [(path, param.val()) for path, param in _named_params("grads.named", model)]
         return {path: self.get(tensor) if tensor.device.backend.is_autodiff else None for path, tensor in params}
+
+    @staticmethod
+    def from_named(model: Any, named: Mapping[str, Tensor[Any, Any, Any] | None]) -> Gradients[Any]:
+        """The other way round: gradients of a model, such as other processes have sent or you have changed.
+
+        A path with None, or without an entry, has no gradient. Raises ForeignCall if ``model`` has no parameters with
+        names, GraphError for a path of none that is tracked, BackendMismatch and DeviceMismatch for a tensor that is
+        not where its parameter's gradient would be, DTypeMismatch and ShapeError for another dtype or shape.
+        """
+        params = {path: param.val() for path, param in _named_params("Gradients.from_named", model)}
+        leaves = {}
+        for path, gradient in named.items():
+            if gradient is not None:
+                leaf = _leaf_of(path, params.get(path))
+                leaves[leaf.primitive.node] = _fitting(f"the gradient of {path}", leaf.inner(), gradient)
+        return Gradients(leaves)
+
+    def map(self, change: Callable[[Tensor[IB, Any, Any]], Tensor[IB, Any, Any]]) -> Gradients[IB]:
+        """Gradients of the same leaves, with ``change(gradient)`` in place of each; these here are used up.
+
+        A gradient is let go before the next one is changed, so two whole sets of them are never alive together. Raises
+        as `from_named` does for a result that is no gradient of its leaf.
+        """
+        leaves = {}
+        for node in self.nodes():
+            gradient = self._leaves.pop(node)
+            self._taken[node] = "map"
+            leaves[node] = _fitting("Gradients.map", gradient, change(gradient))
+            del gradient
+        return Gradients(leaves, self.flow)
 
     def tensors(self) -> list[Tensor[IB, Any, Any]]:
         """Every gradient, in the order in which they were finished."""
@@ -141,6 +168,34 @@ class Gradients(Generic[IB]):
         ]
         title = f"Gradients, {len(self._taken)} taken by {', '.join(self.takers)}" if self._taken else "Gradients"
         return f"{title}\n" + table(("leaf", "shape", "dtype", "bytes"), rows)
+
+
+def _named_params(asked: str, model: Any) -> Iterable[tuple[str, Any]]:
+    """The parameters of a model. Raises ForeignCall for what is no module."""
+    if not hasattr(model, "named_params"):
+        reason = f"{type(model).__name__} is not a module, which has parameters with names"
+        raise ForeignCall(asked, reason, hint="write grads.named(model), or x.grad(grads) for one tensor")
+    params: Iterable[tuple[str, Any]] = model.named_params()
+    return params
+
+
+def _leaf_of(path: str, tensor: Any) -> Any:
+    """The tensor of a parameter, if it is one that is trained."""
+    if tensor is not None and tensor.backend.is_autodiff and tensor.is_require_grad:
+        return tensor
+    reason = f"the model has no parameter {path}" if tensor is None else f"{path} is not tracked, so it is not trained"
+    hint = "give gradients by the paths of model.named_params(), and leave out what is frozen"
+    raise GraphError("Gradients.from_named", reason, hint=hint)
+
+
+def _fitting(asked: str, like: Tensor[Any, Any, Any], gradient: Any) -> Any:
+    """A tensor that is to be a gradient, of the kind of another. From here on the event log has it as one."""
+    check_tensor(asked, gradient)
+    check_operands(asked, like, gradient, shapes=False)
+    if gradient.shape != like.shape:
+        raise ShapeError(asked, f"it has shape {gradient.shape}, and the gradient here has {like.shape}")
+    gradient.backend.note(gradient.primitive, "gradient")
+    return gradient
 
 
 def _node_of(tensor: Tensor[Any, Any, Any]) -> Any:

@@ -31,7 +31,7 @@ MAX_LABEL = 100  # characters of the peak's label
 
 ORDER = (
     *(Category.PARAMETER, Category.OPTIMIZER, Category.INPUT, Category.ACTIVATION),
-    *(Category.GRADIENT, Category.OUTPUT, Category.TEMPORARY, Category.UNKNOWN),
+    *(Category.GRADIENT, Category.COMMUNICATION, Category.OUTPUT, Category.TEMPORARY, Category.UNKNOWN),
 )
 """From the bottom of the stack to its top: what lives longest lies lowest, as a level floor for the rest."""
 

@@ -45,6 +45,7 @@ MARKS: dict[Category, Mark] = {
     Category.TEMPORARY: Mark("T", "temporary", "#8a4c9e", 20),
     Category.OUTPUT: Mark("Y", "output", "#7247f5", 70),
     Category.UNKNOWN: Mark("X", "unknown", "#7247f5", 110),
+    Category.COMMUNICATION: Mark("C", "communication", "#dd7700", 100),
 }
 
 LIGHT = {"paper": "#ffffff", "ink": "#1a1a1a", "soft": "#5c5c5c", "line": "#8a8a8a", "fill": "#f4f4f4"}
@@ -169,11 +170,13 @@ def page(
 ) -> str:
     """The whole SVG. ``title`` is what a screen reader says; colours follow the reader's light or dark theme."""
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {xy(width, height)}"'
+    body = list(body)
+    rare_style, rare_hatch = (_RARE_STYLE, _RARE_HATCH) if _draws_rare(body) else ("", "")
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{_escaped(title)}</title>",
-        f"<style>{_STYLE}{style}</style>",
-        f"<defs>{_HATCHES}{definitions}</defs>",
+        f"<style>{_STYLE}{rare_style}{style}</style>",
+        f"<defs>{_HATCHES}{rare_hatch}{definitions}</defs>",
         rect(0, 0, width, height, "paper"),
         *body,
         *map(_tip, tips),
@@ -201,8 +204,8 @@ def parts_of(svg: str) -> Parts:
     """The parts of a page that `page` has made, to be placed in another one."""
     opening, _, style, definitions, _, *body, _ = without_tips(svg)[0].splitlines()
     width, height = (float(size) for size in re.findall(r'(?:width|height)="(\S+?)"', opening))
-    own_style = style.removeprefix(f"<style>{_STYLE}").removesuffix("</style>")
-    own_definitions = definitions.removeprefix(f"<defs>{_HATCHES}").removesuffix("</defs>")
+    own_style = style.removeprefix(f"<style>{_STYLE}").removeprefix(_RARE_STYLE).removesuffix("</style>")
+    own_definitions = definitions.removeprefix(f"<defs>{_HATCHES}").removeprefix(_RARE_HATCH).removesuffix("</defs>")
     return Parts((width, height), body, own_definitions, own_style)
 
 
@@ -231,12 +234,34 @@ _STYLE = (
     f"font-size:{SMALLEST}px}}"
     ".title{font-size:13px;font-weight:bold}.bold{font-weight:bold}"
     f"{_theme(LIGHT)}{_DARK_RULES}{_theme(DARK)}}}"
-) + "".join(f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}" for mark in MARKS.values())
-
-_HATCHES = "".join(
-    f'<pattern id="h{mark.letter}" width="6" height="6" patternUnits="userSpaceOnUse" '
-    f'patternTransform="rotate({mark.hatch})"><rect width="6" height="6" class="c{mark.letter}"/>'
-    f'<path d="M0 0V6" class="gap" stroke-width="1.6" stroke-opacity=".75"/></pattern>'
-    for mark in MARKS.values()
-    if mark.hatch is not None
 )
+
+
+def _styles(mark: Mark) -> str:
+    return f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}"
+
+
+def _hatches(mark: Mark) -> str:
+    """The hatch of a category, which a drawing fills its areas with; empty if it is plain."""
+    if mark.hatch is None:
+        return ""
+    return (
+        f'<pattern id="h{mark.letter}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate({mark.hatch})"><rect width="6" height="6" class="c{mark.letter}"/>'
+        f'<path d="M0 0V6" class="gap" stroke-width="1.6" stroke-opacity=".75"/></pattern>'
+    )
+
+
+_RARE = MARKS[Category.COMMUNICATION]
+"""Only what runs in several processes has it, so only pages that draw it carry its style and its hatch."""
+_RARE_STYLE, _RARE_HATCH = _styles(_RARE), _hatches(_RARE)
+_USUAL = [mark for mark in MARKS.values() if mark is not _RARE]
+_STYLE += "".join(map(_styles, _USUAL))
+_HATCHES = "".join(map(_hatches, _USUAL))
+
+
+_RARE_USE = re.compile(rf'class="[^"]*\b[cs]{_RARE.letter}\b|{re.escape(fill_of(_RARE.letter))}')
+
+
+def _draws_rare(body: Iterable[str]) -> bool:
+    return any(_RARE_USE.search(line) for line in body)
