@@ -35,18 +35,19 @@ FLOORS = [
     "optim",
     "memory",
     "data",
+    "parallel",
     "train",
 ]
-FLOORS += ["parallel", "viz", "widgets", "onnx", "magics", "course", "cli", "__main__"]
+FLOORS += ["viz", "widgets", "onnx", "magics", "course", "cli", "__main__"]
 
 PARTS_OF_TENSOR = "tinyburn.tensor"
 """The one folder in which files may import each other in a circle: class Tensor is written in several files."""
 
 HEAVY = "cupy wgpu matplotlib graphviz graphviz_pure onnx IPython jupyterlab jupyter_core ipywidgets nbformat pytest"
-HEAVY += " safetensors fsspec pyarrow pandas polars narwhals PIL sklearn multiprocessing"
+HEAVY += " mpi4py safetensors fsspec pyarrow pandas polars narwhals PIL sklearn multiprocessing"
 LATER = "tinyburn.backend.cuda tinyburn.backend.wgpu tinyburn.backend.gpus tinyburn.cli tinyburn.data tinyburn.record"
 LATER += " tinyburn.memory tinyburn.nn tinyburn.optim tinyburn.linalg tinyburn.grid tinyburn.train tinyburn.viz"
-LATER += " tinyburn.widgets tinyburn.magics"
+LATER += " tinyburn.widgets tinyburn.magics tinyburn.parallel"
 SOMETIMES = "json pathlib secrets numpy.typing"
 """Modules of Python and of NumPy that only some programs need."""
 

@@ -23,6 +23,7 @@ from .base.errors import (
     NoSuchItem,
     OnnxError,
     OutOfMemory,
+    RanksDiffer,
     RecordError,
     ShapeError,
     TinyburnError,
@@ -32,7 +33,7 @@ from .module import Config, Initializer, Module, Param, RunConfig
 from .tensor import Tensor, TensorData
 
 if TYPE_CHECKING:
-    from . import data, grid, linalg, memory, nn, onnx, optim, record, train, viz, widgets
+    from . import data, grid, linalg, memory, nn, onnx, optim, parallel, record, train, viz, widgets
     from .backend import Cuda, Wgpu
 
 __version__ = "0.1.0"
@@ -76,6 +77,7 @@ __all__ = [
     "OnnxError",
     "OutOfMemory",
     "Param",
+    "RanksDiffer",
     "RecordError",
     "RunConfig",
     "Shape",
@@ -95,13 +97,14 @@ __all__ = [
     "nn",
     "onnx",
     "optim",
+    "parallel",
     "record",
     "train",
     "viz",
     "widgets",
 ]
 
-_LATER = ("data", "grid", "linalg", "memory", "nn", "onnx", "optim", "record", "train", "viz", "widgets")
+_LATER = ("data", "grid", "linalg", "memory", "nn", "onnx", "optim", "parallel", "record", "train", "viz", "widgets")
 
 
 def load_ipython_extension(shell: Any) -> None:

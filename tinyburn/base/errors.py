@@ -139,6 +139,10 @@ class ForeignCall(TinyburnError, TypeError):
     """A call in another library's way, or one that fits no parameter; the message has ours."""
 
 
+class RanksDiffer(TinyburnError, RuntimeError):
+    """Processes that train together are at different places of the program, or bring what does not fit together."""
+
+
 class RecordError(TinyburnError, ValueError):
     """A file of a model or of a training state cannot be written, or is damaged, too new, or another model's."""
 

@@ -12,11 +12,12 @@ import numpy as np
 from tinyburn.backend import Device
 from tinyburn.base.errors import ConfigError
 from tinyburn.base.machine import in_browser
+from tinyburn.base.shape import is_count
 
 from .dataset import Dataset
 from .plan import Plan, Reader
 from .report import LoaderReport
-from .stacking import to_tensors
+from .stacking import to_tensors, without_samples
 
 if TYPE_CHECKING:
     from .workers import Workers
@@ -43,6 +44,9 @@ class DataLoader(Generic[Batch]):
         workers: how many processes read ahead. With 0 the loop reads by itself, and nothing else is started. They
             live as long as the loader; `close`, or ``with DataLoader(...) as loader``, ends them before.
         drop_last: whether a last batch with fewer items is left out.
+        part: ``(rank, ranks)`` for one of several processes that share each batch: ``(comm.rank, comm.size)``. All of
+            them have the same number of batches, and the parts of a batch are together the whole one. Where there are
+            fewer items than ranks, the last ranks have a batch with tensors of 0 samples.
 
     Raises:
         ConfigError: an argument is not as it is described here. It has every reason.
@@ -59,6 +63,7 @@ class DataLoader(Generic[Batch]):
         seed: int = 0,
         workers: int = 0,
         drop_last: bool = False,
+        part: tuple[int, int] = (0, 1),
     ) -> None: ...
     @overload
     def __init__(
@@ -71,6 +76,7 @@ class DataLoader(Generic[Batch]):
         seed: int = 0,
         workers: int = 0,
         drop_last: bool = False,
+        part: tuple[int, int] = (0, 1),
     ) -> None: ...
     def __init__(
         self,
@@ -82,13 +88,17 @@ class DataLoader(Generic[Batch]):
         seed: int = 0,
         workers: int = 0,
         drop_last: bool = False,
+        part: tuple[int, int] = (0, 1),
     ) -> None:
-        _check(dataset, device, batcher, {"batch_size": (batch_size, 1), "seed": (seed, 0), "workers": (workers, 0)})
+        counts = {"batch_size": (batch_size, 1), "seed": (seed, 0), "workers": (workers, 0)}
+        _check(dataset, device, batcher, counts, part)
         self.dataset = dataset
         self.device = device
         self.batcher: Callable[[Any, Device[Any]], Batch] = batcher or to_tensors
         self.workers = int(workers)
-        self.plan = Plan(len(dataset), int(batch_size), bool(shuffle), int(seed), bool(drop_last), batcher is None)
+        self.plan = Plan(
+            len(dataset), int(batch_size), bool(shuffle), int(seed), bool(drop_last), batcher is None, *part
+        )
         self._reader = Reader(dataset, self.plan)
         self._pool: Workers | None = None
         self._epoch = 0
@@ -142,7 +152,8 @@ class DataLoader(Generic[Batch]):
     def _batch(self, epoch: int, number: int, host: Any) -> Batch:
         """What the batcher makes of a batch; its errors say which items it had."""
         try:
-            return self.batcher(host, self.device)
+            batch = self.batcher(host, self.device)
+            return batch if self.plan.size(number) else without_samples(batch)
         except Exception as error:
             items = self._reader.indices(epoch, number).tolist()
             error.add_note(f"in batch {number} of epoch {epoch}, with the items {_shortened(items)}")
@@ -191,7 +202,7 @@ class DataLoader(Generic[Batch]):
         self._epoch, self._done, self._is_new = given["epoch"], given["batch"], True
 
     def _identity(self) -> dict[str, Any]:
-        """What decides which items make which batch. The number of workers does not."""
+        """What decides which items make which batch. The number of workers does not, and the part of it does not."""
         plan = self.plan
         return {
             "items": plan.items,
@@ -218,13 +229,16 @@ class DataLoader(Generic[Batch]):
         )
 
 
-def _check(dataset: Any, device: Any, batcher: Any, counts: dict[str, tuple[Any, int]]) -> None:
+def _check(dataset: Any, device: Any, batcher: Any, counts: dict[str, tuple[Any, int]], part: Any) -> None:
     reasons = [
         f"{name} is {value!r}, and must be a whole number of {least} or more"
         for name, (value, least) in counts.items()
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
     ]
     hints = []
+    if not (isinstance(part, tuple) and len(part) == 2 and all(map(is_count, part)) and part[0] < part[1]):
+        reasons.append(f"part is {part!r}, and must be (rank, ranks), of which rank is the smaller")
+        hints.append("write part=(comm.rank, comm.size) with a communicator of tinyburn.parallel")
     if not isinstance(dataset, Dataset):
         reasons.append(f"{type(dataset).__name__} is no Dataset")
         hints.append("wrap a list of items as data.InMemory(items), and arrays as data.InMemory.from_arrays(x, y)")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tinyburn.base.shares import share
+
 from .dataset import Dataset, Indices
 
 
@@ -17,6 +19,7 @@ class Plan:
     Attributes:
         items: how many there are.
         stacked: whether a batch is stacked here, or stays a list of items for the user's batcher.
+        rank, ranks: which part of each batch is read here, and into how many it is shared out.
     """
 
     items: int
@@ -25,17 +28,21 @@ class Plan:
     seed: int
     drop_last: bool
     stacked: bool
+    rank: int = 0
+    ranks: int = 1
 
     def __len__(self) -> int:
         whole, rest = divmod(self.items, self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
     def slice(self, number: int) -> slice:
-        """The places of a batch in the order of its epoch."""
-        return slice(number * self.batch_size, min((number + 1) * self.batch_size, self.items))
+        """The places of what is read of a batch in the order of its epoch."""
+        start = number * self.batch_size
+        mine = share(min(self.batch_size, self.items - start), self.rank, self.ranks)
+        return slice(start + mine.start, start + mine.stop)
 
     def size(self, number: int) -> int:
-        """How many items a batch has."""
+        """How many items of a batch are read."""
         places = self.slice(number)
         return int(places.stop - places.start)
 
@@ -53,7 +60,10 @@ class Reader:
         return f"Reader({self.dataset!r})"
 
     def read(self, epoch: int, number: int) -> Any:
-        """One batch: stacked, or a list of items. Raises DataError, which names the item."""
+        """One batch: stacked, or a list of items. Raises DataError, which names the item.
+
+        Of a part without items it has the first item of the batch, so that the loader can see what items are like.
+        """
         indices = self.indices(epoch, number)
         if self.plan.stacked:
             return self.dataset.stacked(indices)
@@ -65,4 +75,7 @@ class Reader:
             plan = self.plan
             self._order = self.dataset.order([plan.seed, epoch]) if plan.shuffle else np.arange(plan.items)
             self._epoch = epoch
-        return self._order[self.plan.slice(number)]
+        places = self.plan.slice(number)
+        if places.start == places.stop:
+            places = slice(number * self.plan.batch_size, number * self.plan.batch_size + 1)
+        return self._order[places]

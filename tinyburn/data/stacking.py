@@ -158,3 +158,18 @@ def to_tensors(stacked: Any, device: Device[Any]) -> Any:
         names = [field.name for field in dataclasses.fields(stacked)]
         return _filled(stacked, {name: to_tensors(getattr(stacked, name), device) for name in names})
     return stacked
+
+
+def without_samples(batch: Any) -> Any:
+    """A batch like this one with 0 samples: each tensor, array and list in it has none along its first dim."""
+    if isinstance(batch, Tensor | np.ndarray | list):
+        return batch[:0]
+    if isinstance(batch, Mapping):
+        return {name: without_samples(value) for name, value in batch.items()}
+    if isinstance(batch, tuple):
+        parts = [without_samples(value) for value in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+    if dataclasses.is_dataclass(batch):
+        names = [field.name for field in dataclasses.fields(batch)]
+        return _filled(batch, {name: without_samples(getattr(batch, name)) for name in names})
+    return batch

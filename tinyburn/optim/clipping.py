@@ -129,18 +129,23 @@ def _scale_down(updates: list[Update], threshold: float) -> None:
     if not updates:
         return
     backend = updates[0].backend
-    total = _sum_of_squares(updates[0])
+    total = sum_of_squares(backend, updates[0].gradient)
     for update in updates[1:]:
-        total = backend.add(total, _as(backend, _sum_of_squares(update), total.dtype))
-    factor = backend.minimum(backend.div(threshold, backend.add(backend.sqrt(total), _EPSILON)), 1.0)
+        total = backend.add(total, _as(backend, sum_of_squares(backend, update.gradient), total.dtype))
+    factor = factor_for(backend, total, threshold)
     for update in updates:
         gradient = update.gradient
         own = backend.reshape(_as(backend, factor, gradient.dtype), (1,) * len(gradient.shape))
         update.overwrite("multiply_no_nan", gradient, own)
 
 
-def _sum_of_squares(update: Update) -> Primitive:
-    backend, gradient = update.backend, update.gradient
+def factor_for(backend: Any, total: Primitive, threshold: float) -> Primitive:
+    """What brings a norm down to the threshold, if it is above: from the sum of all squares."""
+    return backend.minimum(backend.div(threshold, backend.add(backend.sqrt(total), _EPSILON)), 1.0)
+
+
+def sum_of_squares(backend: Any, gradient: Primitive) -> Primitive:
+    """Of one gradient, ``(1,)``; of float16 in float32."""
     wide = backend.cast(gradient, DType.FLOAT32) if gradient.dtype.itemsize == 2 else gradient
     return backend.sum(backend.mul(wide, wide))
 

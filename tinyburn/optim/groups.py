@@ -78,8 +78,9 @@ class Groups(Optimizer[Any]):
     def __repr__(self) -> str:
         return f"Groups({', '.join(map(repr, self.config))})"
 
-    def _check_model(self, asked: str, model: Module, found: list[tuple[str, AnyParam]]) -> None:
-        super()._check_model(asked, model, found)
+    def check_model(self, asked: str, model: Module, found: list[tuple[str, AnyParam]]) -> None:
+        """See `Optimizer`; it also finds the group of each parameter."""
+        super().check_model(asked, model, found)
         if not all(param.id in self._group_of for _, param in found):
             self._group_of = self._grouped(asked, model)
 
@@ -122,7 +123,8 @@ class Groups(Optimizer[Any]):
         """Every name that some group has."""
         return tuple(dict.fromkeys(name for member in self._members for name in member.kept_names()))
 
-    def _names_for(self, path: str, param: AnyParam) -> tuple[str, ...]:
+    def names_for(self, path: str, param: AnyParam) -> tuple[str, ...]:
+        """Those of its group."""
         for group, member in zip(self.config, self._members, strict=True):
             if group.has(path, param):
                 return member.kept_names()

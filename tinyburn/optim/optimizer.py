@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from tinyburn.autodiff import Gradients
@@ -57,10 +57,19 @@ class Optimizer(ABC, Generic[C]):
         asked = f"{type(self).__name__}.step"
         rate = check_rate(asked, lr)
         found = check_gradients(asked, model, grads)
-        self._check_model(asked, model, found)
+        self.check_model(asked, model, found)
         with phase("update", found[0][1].val()):
-            updates = self._clipped(self._taken(asked, found, grads))
-            return model.with_params({param: param.stepped(self._next(rate, update)) for param, update in updates})
+            stepped = self.advance(rate, self._taken(asked, found, grads))
+            return model.with_params({param: param.stepped(value) for param, value in stepped})
+
+    def advance(self, lr: float, updates: Iterable[tuple[AnyParam, Update]]) -> Iterator[tuple[AnyParam, Primitive]]:
+        """The formula alone: for each parameter with its update the next value, one after the other.
+
+        An update may be of a part of a parameter, as a rank has it that shares the state with others: each number goes
+        its own way. `check_model` comes before.
+        """
+        for param, update in self._clipped(updates):
+            yield param, self._next(lr, update)
 
     @abstractmethod
     def _next(self, lr: float, p: Update) -> Primitive:
@@ -80,7 +89,7 @@ class Optimizer(ABC, Generic[C]):
         """The same updates with clipped gradients, if the config says so."""
         return updates if self._clipping is None else self._clipping.clipped(updates)
 
-    def _check_model(self, asked: str, model: Module, found: list[tuple[str, AnyParam]]) -> None:
+    def check_model(self, asked: str, model: Module, found: list[tuple[str, AnyParam]]) -> None:
         """Raises ConfigError if the state is that of other parameters than the model's."""
         states = self._states
         if not states or (found and found[0][1].id in states):  # nearly always
@@ -103,7 +112,7 @@ class Optimizer(ABC, Generic[C]):
         if the state is that of another model.
         """
         asked = f"{type(self).__name__}.state"
-        self._check_model(asked, model, list(model.named_params())[:1] if self._states else [])
+        self.check_model(asked, model, list(model.named_params())[:1] if self._states else [])
         return {"optimizer": type(self).__name__, "params": written_states(self._states, model)}
 
     def load_state(self, state: dict[str, Any], model: Module) -> None:
@@ -114,12 +123,12 @@ class Optimizer(ABC, Generic[C]):
         Raises ConfigError, which names everything that is wrong: another optimizer, paths that are missing or unknown,
         names that are missing or unknown, another shape, dtype or device. Then nothing has changed.
         """
-        self._states = read_states(type(self).__name__, self._names_for, state, model)
+        self._states = read_states(type(self).__name__, self.names_for, state, model)
 
     @abstractmethod
     def kept_names(self) -> tuple[str, ...]:
         """The names of the tensors that the state of a parameter has after its first step."""
 
-    def _names_for(self, path: str, param: AnyParam) -> tuple[str, ...]:
+    def names_for(self, path: str, param: AnyParam) -> tuple[str, ...]:
         """The same for one parameter, where it matters which one it is."""
         return self.kept_names()

@@ -134,9 +134,13 @@ class Update:
 @contextmanager
 def phase(name: str, tensor: AnyTensor) -> Iterator[None]:
     """Names what runs meanwhile, for the event log of a tensor's device."""
-    backend = tensor.backend
-    backend.note(tensor.primitive, "phase", name)
+    enter_phase(name, tensor)
     try:
         yield
     finally:
-        backend.note(tensor.primitive, "phase", "forward")
+        enter_phase("forward", tensor)
+
+
+def enter_phase(name: str, tensor: AnyTensor) -> None:
+    """The same until another name comes: for a step that goes to and fro between two of them."""
+    tensor.backend.note(tensor.primitive, "phase", name)

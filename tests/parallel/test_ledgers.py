@@ -1,0 +1,72 @@
+"""The ledger of each rank is the plan that was made for it, and a sharded state is an n-th of the whole."""
+
+from __future__ import annotations
+
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.parallel import ledgers
+from tests.parallel.ranks import answers, needs_mpi
+from tests.parallel.training import WAYS, Net, one_step
+from tinyburn import Autodiff, Meta, Tensor, memory, optim, parallel
+
+PROGRAM = Path(ledgers.__file__)
+MODEL_BYTES = 4 * (6 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3)
+"""Of the parameters that are trained, counted by hand: three layers in float32, one of them in two places."""
+STATES = {"momentum": 1, "adam": 2, "clipped": 2}
+PARAMS = 10
+"""How many the model has, frozen ones too: each share of them may have one number more than an n-th."""
+
+
+@pytest.fixture(scope="module", params=[3, *[pytest.param(n, marks=pytest.mark.variants) for n in (2, 4, 7)]])
+def ranks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    return answers(PROGRAM, request.param, tmp_path_factory.mktemp("ledgers"))
+
+
+@needs_mpi
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("optimizer", STATES)
+def test_each_rank_does_what_was_planned_for_it(ranks: list[Any], optimizer: str, way: str) -> None:
+    for rank, answer in enumerate(ranks):
+        for batch in ledgers.BATCHES:
+            found = answer[f"{optimizer}, {way}, {batch}"]
+            measured, planned = found["peak"]
+            assert found["same"], f"rank {rank}, batch {batch}: not the same events"
+            assert measured == planned
+            assert "communication" in found["phases"]
+            assert found["communication"] > 0
+
+
+@needs_mpi
+@pytest.mark.parametrize("optimizer", STATES)
+def test_a_sharded_state_is_an_nth_of_the_whole(ranks: list[Any], optimizer: str) -> None:
+    whole, size = STATES[optimizer] * MODEL_BYTES, len(ranks)
+    for way in WAYS:
+        found = [answer[f"{optimizer}, {way}, 8"]["state"] for answer in ranks]
+        if way.startswith("sharded"):
+            assert sum(found) == whole, "each number is kept by one rank"
+            least = STATES[optimizer] * 4 * PARAMS
+            assert max(found) <= ceil(whole / size) + least + (0 if way == "sharded" else 200)
+        else:
+            assert found == [whole] * size
+
+
+def test_a_plan_for_many_ranks_needs_none_of_them() -> None:
+    """Of 1 024 ranks the first keeps one number of each moment of each parameter: none of them has more than 64."""
+    config = optim.AdamConfig()
+
+    def job(device: Any, batch_size: int) -> Any:
+        comm = parallel.Pretend(0, 1024)
+        model = parallel.same_start(Net(device), comm)
+        optimizer = parallel.Sharded(config.init(), comm, bucket_bytes=0)
+        x, y = Tensor.ones((batch_size, 6), device), Tensor.zeros((batch_size, 3), device)
+        return one_step(comm, "sharded", optimizer, model, x, y)[0], optimizer
+
+    report = memory.plan(job, 16, device=Autodiff[Meta].device())
+    most = max(row.at_largest for row in report.categories.rows if row.name == "optimizer")
+    assert most == 2 * 4 * 8, "two moments in float32, of the eight parameters that the loss reaches"
+    largest = memory.max_batch_size(job, 64 * 1024, device=Autodiff[Meta].device())
+    assert largest.peak_bytes <= 64 * 1024 < largest.next_peak_bytes

@@ -1,0 +1,168 @@
+"""The gradient of the whole batch, of which each rank has a part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from tinyburn.autodiff import Gradients
+from tinyburn.base.errors import ConfigError
+from tinyburn.module import Module, Param
+from tinyburn.optim.update import phase
+from tinyburn.tensor import Tensor
+
+from .buckets import BUCKET_BYTES, Bucket, Entry, buckets_of, entries_of, joined, parted, said_of, trained
+from .communicator import AnyTensor, Communicator, on_every_rank
+
+AnyParam: TypeAlias = Param[Any, Any]
+
+_BITS = 52
+"""How many yes or no go into one number of a meeting."""
+
+
+class Part(NamedTuple):
+    """What one rank brings to a step, and what all of them have agreed on.
+
+    Attributes:
+        params: those that a gradient can reach, with their paths.
+        entries: the same as every rank knows them.
+        wanted: for each of them whether some rank has a gradient of it.
+        weight: this rank's share of all samples.
+        grads: this rank's gradients; None if it has no samples.
+    """
+
+    params: list[tuple[str, AnyParam]]
+    entries: tuple[Entry, ...]
+    wanted: tuple[bool, ...]
+    weight: float
+    grads: Gradients[Any] | None
+
+    def taken(self, at: int, asked: str) -> tuple[AnyTensor, bool]:
+        """This rank's gradient of one parameter, taken out, and whether nobody else can see it.
+
+        Zeros where it has none: a sample that does not reach a parameter adds nothing to the sum.
+        """
+        tensor: Any = self.params[at][1].val()
+        if self.grads is not None and self.grads.reaches(tensor):
+            return self.grads.take(tensor, asked)
+        return Tensor.zeros(tensor.shape, tensor.device.inner, dtype=tensor.dtype), True
+
+
+def all_reduce(
+    grads: Gradients[Any] | None,
+    model: Module,
+    comm: Communicator,
+    samples: float = 1,
+    *,
+    bucket_bytes: int = BUCKET_BYTES,
+) -> Gradients[Any]:
+    """The gradients of the mean over all ranks' samples, on every rank with the same bits.
+
+    Each rank's loss is the mean over its own samples, so its gradient counts by how many these are: ``sum of
+    samples * gradient / sum of samples``. That is the gradient of the mean over the whole batch, up to rounding.
+
+    The gradients of the model's parameters are taken out of ``grads``; those that nobody else can see are written
+    over. Gradients of other tensors stay there, and are of this rank alone.
+
+    Args:
+        grads: of this rank; None if it had no samples.
+        model: with the same parameters everywhere.
+        comm: who takes part. With a single rank ``grads`` are returned as they are.
+        samples: how many this rank's loss was the mean of. 0 for none; then its gradients do not count.
+        bucket_bytes: gradients of at most so many bytes share messages of at most so many; 0 for one message each.
+
+    Raises:
+        RanksDiffer: the models have other names, shapes or dtypes, or a rank does something else.
+        ConfigError: no rank has samples, or their number is negative or no number; or these are no gradients.
+    """
+    if comm.size == 1 and grads is not None:
+        return grads
+    part = meet_for("all_reduce", grads, trained("all_reduce", model), comm, samples)
+    leaves: dict[Any, AnyTensor] = {}
+    exclusive: set[Any] = set()
+    with phase("communication", part.params[0][1].val()):
+        for bucket in buckets_of(part.entries, part.wanted, bucket_bytes):
+            nodes = [part.params[at][1].val().primitive.node for at in bucket]
+            total = comm.all_reduce(weighted(part, bucket, "all_reduce"), is_spare=True, is_met=True)
+            leaves |= zip(nodes, _gradients(total, [part.entries[at] for at in bucket]), strict=True)
+            exclusive |= set(nodes) if len(nodes) == 1 else set()  # views of one bucket cannot be written over
+    return Gradients(leaves, None, exclusive)
+
+
+def _gradients(total: AnyTensor, entries: Sequence[Entry]) -> list[AnyTensor]:
+    total.backend.note(total.primitive, "gradient")
+    return parted(total, entries) if len(entries) > 1 else [total]
+
+
+def weighted(part: Part, bucket: Bucket, asked: str) -> AnyTensor:
+    """What this rank adds to the sum of a bucket, in a buffer that nobody else sees: of the gradient's own shape if it
+    is one, else a row of numbers."""
+    first, *others = bucket
+    if others:
+        whole, is_spare = joined([part.taken(at, asked)[0] for at in bucket]), True
+    else:
+        whole, is_spare = part.taken(first, asked)
+    backend = whole.device.backend
+    if is_spare:
+        return whole._new(backend.into(whole.primitive, "mul", whole.primitive, part.weight))
+    return whole * part.weight
+
+
+def meet_for(
+    asked: str, grads: Gradients[Any] | None, params: list[tuple[str, AnyParam]], comm: Communicator, samples: float
+) -> Part:
+    """Agrees with all ranks on a step: that their models are alike, on the weights, and on which gradients there are.
+
+    Raises as `all_reduce` does.
+    """
+    if not isinstance(grads, Gradients | None):
+        reason = f"{type(grads).__name__} holds no gradients"
+        raise ConfigError(asked, reason, hint="hand it what loss.backward() returns, or None without samples")
+    entries = entries_of(params)
+    grads = grads if samples else None
+    values = [param.val() for _, param in params]
+    own = [value.is_require_grad if grads is None else grads.reaches(value) for value in values]
+    is_number = isinstance(samples, int | float)
+    first, *more = _numbers(own)
+    met = comm.meet(f"{asked} of these gradients\n{said_of(entries)}", samples if is_number else math.nan, first)
+    weights = [row[0] for row in met]
+    _check_weights(asked, weights)
+    told = [[row[1]] for row in met]
+    if more:
+        rest = comm.meet_with(f"{asked}: which gradients there are", more)
+        told = [one + other for one, other in zip(told, rest, strict=True)]
+    wanted = _any_of([row for row, weight in zip(told, weights, strict=True) if weight], len(params))
+    return Part(params, entries, wanted, samples / sum(weights), grads)
+
+
+def _check_weights(asked: str, weights: Sequence[float]) -> None:
+    """Every rank has read the same, so all of them raise, or none."""
+    bad = [
+        f"rank {rank} brings {weight:g} samples" for rank, weight in enumerate(weights) if not 0 <= weight < math.inf
+    ]
+    if not bad and not any(weights):
+        bad = ["no rank has any samples, so there is no mean"]
+    if bad:
+        hint = "samples is how many this rank's loss was the mean of: x.shape[0]"
+        raise on_every_rank(ConfigError(asked, bad, hint=hint))
+
+
+def _any_of(told: Sequence[Sequence[float]], count: int) -> tuple[bool, ...]:
+    """For each of them whether it is true on some rank that has samples."""
+    together = [0] * len(told[0])
+    for row in told:
+        together = [one | int(other) for one, other in zip(together, row, strict=True)]
+    return tuple(_flags(together, count))
+
+
+def _numbers(flags: Sequence[bool]) -> list[int]:
+    """As the digits of numbers."""
+    parts = (flags[start : start + _BITS] for start in range(0, len(flags), _BITS))
+    return [int("".join("1" if flag else "0" for flag in part), 2) for part in parts]
+
+
+def _flags(numbers: Sequence[int], count: int) -> Iterator[bool]:
+    for at, number in enumerate(numbers):
+        width = min(_BITS, count - at * _BITS)
+        yield from (digit == "1" for digit in f"{number:0{width}b}")

@@ -1,0 +1,129 @@
+"""Nccl: the ranks of `Mpi`, each with an NVIDIA GPU, whose tensors go from GPU to GPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from tinyburn.backend import Device
+from tinyburn.base.errors import BackendMismatch, BackendUnavailable
+from tinyburn.base.machine import how_to_install
+from tinyburn.base.shares import share, share_counts
+
+from .communicator import Communicator, Primitive
+from .mpi import Mpi
+
+
+class Nccl(Communicator):
+    """NCCL, through CuPy, on the current stream. Ranks meet by MPI, and tensors of `Cuda` never come to the host.
+
+    Open the device of each rank first, by its number on this machine: NCCL takes the current one.
+
+    Args:
+        mpi: who takes part; None for all.
+
+    Raises BackendUnavailable, with the way to get it, where CuPy or its NCCL is missing, or mpi4py.
+    """
+
+    sums_half = True
+
+    def __init__(self, mpi: Mpi | None = None) -> None:
+        nccl = _library()
+        self._nccl: Any = nccl
+        self._mpi = Mpi() if mpi is None else mpi
+        self.rank, self.size = self._mpi.rank, self._mpi.size
+        identity = self._mpi.send_object(nccl.get_unique_id() if self.rank == 0 else None)
+        self._comm: Any = nccl.NcclCommunicator(self.size, identity, self.rank)
+
+    def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
+        """See `Communicator`."""
+        return self._mpi.meet(place, *numbers)
+
+    def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
+        result = a if self.rank == root else _like(device, a, a.size)
+        self._comm.bcast(result.data.ptr, result.nbytes, self._nccl.NCCL_INT8, root, _stream())
+        return result
+
+    def _sum(self, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
+        result = a if may_overwrite else _like(device, a, a.size)
+        kind, add = self._format(a), self._nccl.NCCL_SUM
+        self._comm.allReduce(a.data.ptr, result.data.ptr, a.size, kind, add, _stream())
+        return result
+
+    def _sum_part(self, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
+        """Shares of one size in one call. NCCL has none for other shares, so each is then reduced to its rank."""
+        counts = share_counts(a.size, self.size)
+        result = _like(device, a, counts[self.rank])
+        kind, add, stream = self._format(a), self._nccl.NCCL_SUM, _stream()
+        if counts[0] == counts[-1]:
+            self._comm.reduceScatter(a.data.ptr, result.data.ptr, counts[0], kind, add, stream)
+            return result
+        self._nccl.groupStart()
+        for rank, count in enumerate(counts):
+            begins = a.data.ptr + share(a.size, rank, self.size).start * a.itemsize
+            self._comm.reduce(begins, result.data.ptr, count, kind, add, rank, stream)
+        self._nccl.groupEnd()
+        return result
+
+    def _join(self, count: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
+        counts = share_counts(count, self.size)
+        result = _like(device, a, count)
+        kind, stream = self._nccl.NCCL_INT8, _stream()
+        if counts[0] == counts[-1]:
+            self._comm.allGather(a.data.ptr, result.data.ptr, a.nbytes, kind, stream)
+            return result
+        own = share(count, self.rank, self.size)
+        result[own] = a
+        self._nccl.groupStart()
+        for rank, size in enumerate(counts):
+            begins = result.data.ptr + share(count, rank, self.size).start * a.itemsize
+            self._comm.bcast(begins, size * a.itemsize, kind, rank, stream)
+        self._nccl.groupEnd()
+        return result
+
+    def _format(self, a: Primitive) -> int:
+        """NCCL's number of a dtype. Raises BackendMismatch for one that it cannot add."""
+        name = _FORMATS.get(a.dtype.name)
+        if name is None:
+            reason = f"NCCL has no sum of {a.dtype.name}"
+            raise BackendMismatch("Nccl", reason, hint="cast it to int32 or int64 first")
+        number: int = getattr(self._nccl, name)
+        return number
+
+
+_FORMATS = {
+    **{"float16": "NCCL_FLOAT16", "float32": "NCCL_FLOAT32", "float64": "NCCL_FLOAT64"},
+    **{"int8": "NCCL_INT8", "uint8": "NCCL_UINT8", "int32": "NCCL_INT32", "uint32": "NCCL_UINT32"},
+    **{"int64": "NCCL_INT64", "uint64": "NCCL_UINT64"},
+}
+
+
+def _like(device: Device[Any], a: Primitive, count: int) -> Primitive:
+    """A new array of the dtype of another. Raises BackendMismatch for one that is not on an NVIDIA GPU."""
+    if device.backend.__name__ != "Cuda":
+        reason = f"NCCL reads the memory of NVIDIA's GPUs, and this tensor is of {device.backend.__name__}"
+        raise BackendMismatch("Nccl", reason, hint="use Mpi(), which takes tensors of every backend")
+    return _cupy().empty(count, a.dtype)
+
+
+def _stream() -> int:
+    pointer: int = _cupy().cuda.get_current_stream().ptr
+    return pointer
+
+
+@cache
+def _cupy() -> Any:
+    return import_module("cupy")
+
+
+def _library() -> Any:
+    try:
+        nccl = import_module("cupy.cuda.nccl")
+        if getattr(nccl, "available", True):
+            return nccl
+        reason = "this CuPy has been built without NCCL, or does not find it"
+    except ImportError as error:
+        reason = f"it needs the package cupy with NCCL: {error}"
+    hint = f"{how_to_install('cupy-cuda12x', 'cuda12')}, with nvidia-nccl-cu12; Mpi() needs no GPU"
+    raise BackendUnavailable("parallel.Nccl", reason, hint=hint)
