@@ -1,9 +1,10 @@
 """What each rank does with memory, measured there, and planned there for a rank like it:
-``mpiexec -n 4 python ledgers.py FOLDER``."""
+``mpiexec -n 4 python ledgers.py FOLDER momentum``."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Container
 from typing import Any
 
 from tests.parallel.ranks import answer
@@ -50,16 +51,17 @@ def ledger(comm: parallel.Communicator, way: str, config: Any, batch: int) -> di
     }
 
 
-def every_ledger(comm: parallel.Communicator) -> dict[str, Any]:
+def every_ledger(comm: parallel.Communicator, names: Container[str]) -> dict[str, Any]:
     return {
         f"{name}, {way}, {batch}": ledger(comm, way, config, batch)
         for name, config in CONFIGS.items()
         for way in WAYS
         for batch in BATCHES
+        if name in names
     }
 
 
 if __name__ == "__main__":
     assert set(BUCKET_BYTES) == set(WAYS)
     world = parallel.Mpi()
-    answer(world, sys.argv[1], every_ledger(world))
+    answer(world, sys.argv[1], every_ledger(world, sys.argv[2:]))

@@ -177,10 +177,9 @@ def test_parts_are_rows_of_numbers_of_the_right_length() -> None:
         Two().all_gather(Tensor.ones((2,), device), 5)
 
 
-def test_more_numbers_than_fit_are_brought_in_several_meetings() -> None:
-    numbers = list(range(1, 20))
-    assert Two().meet_with("here", numbers) == [numbers, numbers]
-    assert Two().meet_with("here", []) == [[], []]
+def test_a_rank_brings_what_it_likes_to_a_gathering() -> None:
+    assert parallel.Alone().gather("here", {"a": [1]}) == [{"a": [1]}]
+    assert Two().gather("here", "words") == ["words"] * 2
 
 
 # Pretend
@@ -351,6 +350,6 @@ def test_nccl_says_what_is_missing() -> None:
 
 
 def test_a_communicator_is_an_abstract_class() -> None:
-    assert {"meet", "_send", "_sum", "_sum_part", "_join"} == Communicator.__abstractmethods__
+    assert {"meet", "gather", "_send", "_sum", "_sum_part", "_join"} == Communicator.__abstractmethods__
     with pytest.raises(TypeError):
         pickle.dumps(Communicator())  # type: ignore[abstract]

@@ -110,7 +110,7 @@ def test_a_call_that_the_others_do_not_make(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("model", ("at         : same_start of a model", "ranks 0, 2 : bias (2,) float32, parameter")),
+        variant("model", ("at         : same_start of a model", "ranks 0, 2 : bias (2,) float32, parameter")),
         variant("shape", ("rank 1     : all_reduce of (5,) float32", "ranks 0, 2 : all_reduce of (4,) float32")),
         variant("dtype", ("rank 1     : all_reduce of (4,) float64", "ranks 0, 2 : all_reduce of (4,) float32")),
         variant("frozen", ("rank 1     : bias (2,) float32, frozen", "ranks 0, 2 : bias (2,) float32, parameter")),

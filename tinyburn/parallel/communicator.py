@@ -63,20 +63,17 @@ class Communicator(ABC):
 
         Args:
             place: what this rank is about to do, in words; the others have to say the same.
-            numbers: at most six; whole ones up to 2**53 stay exact.
+            numbers: at most six, as many on each rank; whole ones up to 2**53 stay exact.
 
         Raises RanksDiffer, on every rank, if one says something else.
         """
 
-    def meet_with(self, place: str, numbers: Sequence[float]) -> list[list[float]]:
-        """The same for any number of numbers, as many on each rank, in as many meetings as that takes."""
-        brought: list[list[float]] = [[] for _ in range(self.size)]
-        place = f"{place}, {len(numbers)} numbers"
-        for start in range(0, max(len(numbers), 1), MOST_NUMBERS):
-            part = numbers[start : start + MOST_NUMBERS]
-            for rank, row in enumerate(self.meet(place, *part)):
-                brought[rank] += row[: len(part)]
-        return brought
+    @abstractmethod
+    def gather(self, place: str, value: Any) -> list[Any]:
+        """What each rank brings to such a meeting, by rank: numbers, texts, and lists, tuples and dicts of them.
+
+        It goes through `pickle`, so it is for what is said now and then, and not for tensors.
+        """
 
     # On tensors
 
@@ -181,6 +178,10 @@ class Alone(Communicator):
     def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
         """See `Communicator`."""
         return [numbers]
+
+    def gather(self, place: str, value: Any) -> list[Any]:
+        """See `Communicator`."""
+        return [value]
 
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         return a

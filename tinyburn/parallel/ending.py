@@ -12,7 +12,7 @@ import io
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from types import TracebackType
 from typing import Any
 
@@ -39,6 +39,18 @@ def end_together(mpi: Any, comm: Communicator) -> None:
         atexit.register(_finish, mpi)
         sys.excepthook = _Hook(mpi, sys.excepthook)
     _communicators.append(comm)
+
+
+def tell_of(error: Exception, comm: Communicator) -> None:
+    """Tells the others of an error that only this rank has, where they wait for it to come to a meeting.
+
+    They raise RanksDiffer with its first line; so all ranks leave their step by an error, also where the exception is
+    caught in the end, as in a notebook.
+    """
+    if comm.size > 1 and not getattr(error, "is_on_every_rank", False):
+        line = next(iter(str(error).splitlines()), "")
+        with suppress(RanksDiffer):
+            comm.meet(f"{type(error).__name__}: {line}")
 
 
 class _Hook:

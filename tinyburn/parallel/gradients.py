@@ -130,7 +130,7 @@ def meet_for(
     _check_weights(asked, weights)
     told = [[row[1]] for row in met]
     if more:
-        rest = comm.meet_with(f"{asked}: which gradients there are", more)
+        rest = comm.gather(f"{asked}: which gradients there are", more)
         told = [one + other for one, other in zip(told, rest, strict=True)]
     wanted = _any_of([row for row, weight in zip(told, weights, strict=True) if weight], len(params))
     return Part(params, entries, wanted, samples / sum(weights), grads)

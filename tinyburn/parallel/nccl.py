@@ -33,12 +33,16 @@ class Nccl(Communicator):
         self._nccl: Any = nccl
         self._mpi = Mpi() if mpi is None else mpi
         self.rank, self.size = self._mpi.rank, self._mpi.size
-        identity = self._mpi.send_object(nccl.get_unique_id() if self.rank == 0 else None)
+        identity = self._mpi.gather("NCCL begins", nccl.get_unique_id() if self.rank == 0 else None)[0]
         self._comm: Any = nccl.NcclCommunicator(self.size, identity, self.rank)
 
     def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
         """See `Communicator`."""
         return self._mpi.meet(place, *numbers)
+
+    def gather(self, place: str, value: Any) -> list[Any]:
+        """See `Communicator`."""
+        return self._mpi.gather(place, value)
 
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         result = a if self.rank == root else _like(device, a, a.size)

@@ -35,6 +35,10 @@ class Pretend(Communicator):
         others = tuple(number or 1 for number in numbers)
         return [numbers if rank == self.rank else others for rank in range(self.size)]
 
+    def gather(self, place: str, value: Any) -> list[Any]:
+        """See `Communicator`: the others bring the same."""
+        return [value] * self.size
+
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         raise _only_shapes(device)
 

@@ -262,7 +262,7 @@ class Sharded(Optimizer[Any]):
     def _agreed_steps(self, params: list[tuple[str, AnyParam]]) -> list[int]:
         """For each parameter the steps that it has taken; -1 if no rank keeps anything for it."""
         own = [self._states[param.id].steps if param.id in self._states else -1 for _, param in params]
-        return [int(max(column)) for column in zip(*self.comm.meet_with("the state of Sharded", own), strict=True)]
+        return [max(column) for column in zip(*self.comm.gather("the state of Sharded", own), strict=True)]
 
     def _gathered_state(
         self, params: list[tuple[str, AnyParam]], entries: tuple[Entry, ...], bucket: Bucket, kept: str

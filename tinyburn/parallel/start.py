@@ -42,11 +42,23 @@ def same_start(model: M, comm: Communicator) -> M:
     if comm.size == 1:
         return model
     comm.meet("same_start of a model\n" + described(model))
-    started = model.map(lambda _, param: _started(param, comm))
-    started = started.with_tensors({path: _sent(tensor, comm) for path, tensor in model.named_tensors()})
+    started = _same_tensors(model.map(lambda _, param: _started(param, comm)), comm)
     for device in devices_of(model):
         spread_random(device, comm)
     return started
+
+
+def same_tensors(model: M, comm: Communicator) -> M:
+    """The constants of rank 0 on every rank: what a forward pass changes, as that of a batch norm does, has come to
+    differ, for each rank has seen its own samples. Raises as `same_start` does."""
+    if comm.size == 1:
+        return model
+    comm.meet("same_tensors of a model\n" + described(model))
+    return _same_tensors(model, comm)
+
+
+def _same_tensors(model: M, comm: Communicator) -> M:
+    return model.with_tensors({path: _sent(tensor, comm) for path, tensor in model.named_tensors()})
 
 
 def described(model: Module) -> str:

@@ -10,6 +10,7 @@ from tinyburn.base.shape import is_count
 from tinyburn.module import Module
 from tinyburn.optim import LrScheduler, LrSchedulerConfig, Optimizer
 from tinyburn.optim.clipping import GlobalNorm, Norm, Value
+from tinyburn.parallel import Communicator, Sharded
 
 from .metrics import Metric
 from .stopping import EarlyStoppingConfig
@@ -29,6 +30,7 @@ def check_learner(
         reasons.append(f"clip is {given['clip']!r}; write optim.GradientClippingConfig.GlobalNorm(1.0)")
     if not is_count(accumulate) or accumulate < 1:
         reasons.append(f"accumulate is {accumulate!r}, and must be a whole number of 1 or more")
+    reasons += _rank_reasons(given["comm"], optimizer, given["metrics"])
     if early_stopping is not None and not isinstance(early_stopping, EarlyStoppingConfig):
         reasons.append(f"early_stopping is {early_stopping!r}; write train.EarlyStoppingConfig(patience=3)")
     if reasons:
@@ -75,6 +77,18 @@ def _metric_reasons(metrics: Any) -> list[str]:
         return [f"{one!r} is no metric; write train.Accuracy()" for one in wrong]
     names = ["loss", *(metric.name for metric in metrics)]
     return [f"the name {name!r} stands for two metrics" for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def _rank_reasons(comm: Any, optimizer: Any, metrics: Any) -> list[str]:
+    if not isinstance(comm, Communicator):
+        return [f"comm is {comm!r}, and should be a communicator, as parallel.Mpi()"]
+    if not isinstance(optimizer, Sharded):
+        return []
+    reasons = [] if optimizer.comm is comm else ["the optimizer shares with other ranks than those of comm"]
+    if isinstance(metrics, list | tuple) and comm.size > 1:
+        asked = [metric for metric in metrics if getattr(metric, "needs_gradients", False)]
+        reasons += [f"{metric.name} looks at whole gradients, and no rank of Sharded has them" for metric in asked]
+    return reasons
 
 
 def check_fit(train: Any, valid: Any, epochs: Any, position: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,10 @@ class LearningRate(Metric):
     def update(self, step: Outcome) -> None:
         """See `Metric`."""
         self.sums["last"] = step.lr
+
+    def merged(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `Metric`: the rate is the same everywhere."""
+        return next((part for part in parts if part), {})
 
     @property
     def value(self) -> float:
@@ -79,6 +84,10 @@ class PeakMemory(Metric):
         if step.plan is not None and step.samples > self.sums.get("samples", -1):
             self.sums = {"samples": step.samples, "peak": max(step.plan(), self.sums.get("peak", 0))}
 
+    def merged(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `Metric`: that of the process that needs most."""
+        return max(parts, key=lambda part: part.get("peak", -1))
+
     @property
     def value(self) -> int:
         """See `Metric`; 0 before the first step."""
@@ -104,6 +113,11 @@ class SamplesPerSecond(Metric):
         self.sums["seconds"] = self.sums.get("seconds", 0.0) + now - self._started
         self.sums["samples"] = self.sums.get("samples", 0) + step.samples
         self._started = now
+
+    def merged(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `Metric`: the samples of all, in the time of the slowest."""
+        seconds = max((part.get("seconds", 0.0) for part in parts), default=0.0)
+        return super().merged(parts) | ({"seconds": seconds} if any(parts) else {})
 
     @property
     def value(self) -> float:

@@ -24,14 +24,14 @@ class Accumulator:
     def __init__(self) -> None:
         self._first: Gradients[Any] | None = None
         self._sums: dict[Any, AnyTensor] = {}
-        self._first_weight = self._weight = 0
+        self._first_weight = self.weight = 0
 
     def __repr__(self) -> str:
-        return f"Accumulator({self._weight})"
+        return f"Accumulator({self.weight})"
 
     def add(self, grads: Gradients[Any], weight: int) -> None:
         """The gradients of one more batch. From the second batch on they are taken."""
-        self._weight += weight
+        self.weight += weight
         if self._first is None:
             self._first, self._first_weight = grads, weight
             return
@@ -45,11 +45,11 @@ class Accumulator:
             before = self._sums.get(node)
             self._sums[node] = weighted if before is None else before + weighted
 
-    def mean(self) -> Gradients[Any]:
-        """All of them as one. There is at least one batch."""
-        if not self._sums and self._first is not None:
+    def mean(self) -> Gradients[Any] | None:
+        """All of them as one; None if there was no batch."""
+        if not self._sums:
             return self._first
-        leaves = {node: total * (1 / max(self._weight, 1)) for node, total in self._sums.items()}
+        leaves = {node: total * (1 / max(self.weight, 1)) for node, total in self._sums.items()}
         for gradient in leaves.values():
             gradient.backend.note(gradient.primitive, "gradient")
         return Gradients(leaves, None, frozenset(leaves))

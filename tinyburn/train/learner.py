@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from tinyburn import record
 from tinyburn.autodiff import Gradients
 from tinyburn.backend import Device
 from tinyburn.base.errors import ConfigError
 from tinyburn.module import Module
 from tinyburn.optim import ConstantLrSchedulerConfig, LrScheduler, LrSchedulerConfig, Optimizer
 from tinyburn.optim.clipping import AnyClipping
+from tinyburn.parallel import Alone, Communicator, same_start
+from tinyburn.parallel.ending import tell_of
+from tinyburn.parallel.start import same_tensors
 
-from .batch import AnyTensor, grouped, without_autodiff
+from .batch import AnyTensor, grouped, samples_of, without_autodiff
 from .checks import check_fit, check_learner
 from .errors import NonFiniteLoss
 from .first_nan import reasons_for
@@ -67,6 +72,9 @@ class Learner(Generic[M]):
         accumulate: how many batches make one step. Their gradients are averaged by samples.
         early_stopping: see `EarlyStoppingConfig`.
         seed: see `seed_everything`: for what the model's device draws from now on, as for dropout.
+        comm: for a training in several processes, each of which runs this program: see `tinyburn.parallel`. Each hands
+            `fit` its own part of every batch, as ``data.DataLoader(..., part=(comm.rank, comm.size))`` does, and all of
+            them have the same model, history and early stopping.
         check_gradients: also look for NaN and inf in the gradients of each step. Without it an infinite slope shows
             only in the loss of the next step, when the model is spoilt, and its operation cannot be named any more.
 
@@ -93,9 +101,12 @@ class Learner(Generic[M]):
         accumulate: int = 1,
         early_stopping: EarlyStoppingConfig | None = None,
         seed: int | None = None,
+        comm: Communicator | None = None,
         check_gradients: bool = False,
     ) -> None:
-        given = {"loss": loss, "step": step, "lr": lr, "scheduler": scheduler, "metrics": metrics, "clip": clip}
+        self.comm = Alone() if comm is None else comm
+        given: dict[str, Any] = {"loss": loss, "step": step, "lr": lr, "scheduler": scheduler, "metrics": metrics}
+        given |= {"clip": clip, "comm": self.comm}
         self.device: Device[Any] = check_learner(model, optimizer, given, accumulate, early_stopping)
         self.model = model
         self.scheduler = _scheduler_of(lr, scheduler)
@@ -108,10 +119,11 @@ class Learner(Generic[M]):
         self.epoch = 0
         self._place = Place()
         self._step: StepFunction = _step_of(loss, step)
-        self._trainer = Trainer(self._step, optimizer, clip)
+        self._trainer = Trainer(self._step, optimizer, clip, self.comm)
         self._prepare()
         if seed is not None:
             seed_everything(seed, self.device)
+        self.model = same_start(self.model, self.comm)
 
     def __repr__(self) -> str:
         at = f"{self.epoch} epochs, {len(self.history.losses)} steps"
@@ -145,7 +157,7 @@ class Learner(Generic[M]):
         the first NaN or inf; the learner then has the model before that step.
         """
         check_fit(train, valid, epochs, self.position)
-        told = [*progress_sinks(progress, epochs * self._steps_in(train)), *sinks]
+        told = self._sinks(progress, epochs * self._steps_in(train), sinks)
         self._place.use(train)
         self.history.stopped = ""
         try:
@@ -158,6 +170,10 @@ class Learner(Generic[M]):
                 sink.close()
             self._place.leave()
         return self.history
+
+    def _sinks(self, progress: bool | None, steps: int, sinks: Sequence[Sink]) -> list[Sink]:
+        """Who is told: one rank speaks for all."""
+        return [*progress_sinks(progress, steps), *sinks] if self.comm.rank == 0 else []
 
     @property
     def optimizer(self) -> Optimizer[Any]:
@@ -183,8 +199,9 @@ class Learner(Generic[M]):
         if self.position == 0:
             for metric in self.metrics:
                 metric.reset()
+        self.comm.meet(f"epoch {self.epoch + 1}, of {length(train)} batches, from batch {self.position} on")
         for group in grouped(self._place.rest(train), self.accumulate):
-            self._train_step(group)
+            self._train_step(group, interrupt)
             for sink in sinks:
                 sink.on_step(len(self.history.losses), self.history.losses[-1])
             if after_step is not None:
@@ -195,7 +212,8 @@ class Learner(Generic[M]):
             reason = f"train had no batch in epoch {self.epoch + 1}"
             hint = "hand it a list or a loader: a generator gives its batches once, and then it is empty"
             raise ConfigError("Learner.fit", reason, hint=hint)
-        row = self._row() | self._evaluated(valid, interrupt)
+        self.model = same_tensors(self.model, self.comm) if self._has_tensors else self.model
+        row = self._row(self.metrics, interrupt) | self._evaluated(valid, interrupt)
         if interrupt.asked:
             return self._interrupted()
         self._end_epoch(row)
@@ -203,9 +221,19 @@ class Learner(Generic[M]):
             sink.on_epoch(self.history)
         return not self.history.stopped
 
-    def _row(self) -> Row:
-        """What the metrics say about the epoch."""
-        return {metric.name: metric.value for metric in self.metrics}
+    def _row(self, metrics: Sequence[Metric], interrupt: Interrupt) -> Row:
+        """What metrics say about the samples of all ranks, who also agree on whether somebody wants to stop."""
+        if self.comm.size == 1:
+            return {metric.name: metric.value for metric in metrics}
+        said = ([metric.sums for metric in metrics], interrupt.asked)
+        told = self.comm.gather(f"the metrics of epoch {self.epoch + 1}", said)
+        interrupt.asked = any(asked for _, asked in told)
+        row = {}
+        for metric, *parts in zip(metrics, *[sums for sums, _ in told], strict=True):
+            whole = copy.copy(metric)
+            whole.sums = metric.merged(parts)
+            row[metric.name] = whole.value
+        return row
 
     def _evaluated(self, valid: Batches | None, interrupt: Interrupt) -> Row:
         """What they say about the model on other data."""
@@ -220,11 +248,13 @@ class Learner(Generic[M]):
             if interrupt.asked:
                 break
             batch = without_autodiff(given)
+            if self.comm.size > 1 and samples_of(batch) == 0:
+                continue
             result = run_step(step, model, batch)
             outcome = Outcome(result, result.loss.into_scalar(), samples_in(result, batch))
             for metric in self._valid_metrics:
                 metric.update(outcome)
-        return {f"valid {metric.name}": metric.value for metric in self._valid_metrics}
+        return {f"valid {name}": value for name, value in self._row(self._valid_metrics, interrupt).items()}
 
     def _end_epoch(self, row: Row) -> None:
         self.history.rows.append(row)
@@ -241,12 +271,13 @@ class Learner(Generic[M]):
         at = f"{self.position} batches into epoch {self.epoch + 1}"
         done = f"stopped by Ctrl-C after step {len(self.history.losses)}, {at}"
         self.history.stopped = f"{done}: the model and the history are those of that step"
-        print(self.history.stopped)
+        if self.comm.rank == 0:
+            print(self.history.stopped)
         return False
 
     # A step
 
-    def _train_step(self, batches: Iterator[Any]) -> None:
+    def _train_step(self, batches: Iterator[Any], interrupt: Interrupt) -> None:
         """One step of the optimizer, and what the metrics see of it. If it fails, the model is as it was before."""
         before, notes = self.model, self._notes
         notes.tensors = dict(before.named_tensors()) if self._has_tensors else None
@@ -258,7 +289,7 @@ class Learner(Generic[M]):
             notes.seen.clear()
             raise
         self.model = after
-        self._tell(before, after)
+        self._tell(before, after, interrupt)
 
     def _untouched(self) -> M:
         """The model as it was before the step. A forward pass may have changed it, as that of a batch norm does."""
@@ -293,31 +324,37 @@ class Learner(Generic[M]):
             hint = "train again from an earlier state with check_gradients=True: it names the operation"
         return NonFiniteLoss("Learner.fit", [what, *reasons], given={"at": at}, hint=hint)
 
-    def _tell(self, before: M, after: M) -> None:
+    def _tell(self, before: M, after: M, interrupt: Interrupt) -> None:
         """Tells the metrics, and the history."""
         seen, batch = self._notes.seen, self._notes.batch
-        step, loss, samples = seen[-1]
-        outcomes = [Outcome(*one) for one in seen[:-1]]
-        if len(seen) > 1:
-            samples = sum(one[2] for one in seen)
-            outcomes.append(Outcome(*seen[-1]))
-            loss = sum(one[1] * one[2] for one in seen) / max(samples, 1)
+        samples = sum(one[2] for one in seen)
+        loss = seen[0][1] if len(seen) == 1 else sum(one[1] * one[2] for one in seen) / max(samples, 1)
         whole = Outcome(
-            step,
+            seen[-1][0] if seen else None,
             loss,
             samples,
             lr=self._notes.rate,
             before=before,
             after=after,
             gradient_norm=self._notes.norm,
-            plan=lambda: self.plan(batch).peak_bytes,
+            plan=(lambda: self.plan(batch).peak_bytes) if seen else None,
         )
+        outcomes = [whole] if len(seen) == 1 else [Outcome(*one) for one in seen]
         for metric in self.metrics:
-            for outcome in (whole,) if metric.training_only or len(seen) == 1 else outcomes:
+            for outcome in (whole,) if metric.training_only else outcomes:
                 metric.update(outcome)
-        self.history.losses.append(loss)
+        self.history.losses.append(self._mean_loss(loss, samples, interrupt))
         seen.clear()
         self._notes.batch = None
+
+    def _mean_loss(self, loss: float, samples: int, interrupt: Interrupt) -> float:
+        """That of a step, over the samples of all ranks, who also agree on whether somebody wants to stop."""
+        if self.comm.size == 1:
+            return loss
+        place = f"the loss of step {len(self.history.losses) + 1}"
+        told = self.comm.meet(place, loss * samples, samples, interrupt.asked)
+        interrupt.asked = any(asked for _, _, asked in told)
+        return sum(total for total, _, _ in told) / sum(count for _, count, _ in told)
 
     # Before and between
 
@@ -339,8 +376,25 @@ class Learner(Generic[M]):
         It may be asked for between two fits, and by ``after_step`` in the middle of an epoch. But for what a clock
         says, a learner that loads it goes on with the same numbers to the last bit. A loader with ``state`` and
         ``load_state`` goes on where it was; any other batches are passed over up to there.
+
+        Of several ranks all have to ask for it, and get the same; any number of ranks can go on from it.
         """
+        self.model = same_tensors(self.model, self.comm) if self._has_tensors else self.model
         return written_state(self, self._place.state())
+
+    def save(self, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+        """Writes the state as one file, with ``record.save``; of several ranks all have to call it, and one writes.
+
+        ``learner.load_state(record.load(path))`` goes on from it. Raises as ``record.save`` does.
+        """
+        state = self.state()
+        try:
+            if self.comm.rank == 0:
+                record.save(path, state, notes)
+        except Exception as error:
+            tell_of(error, self.comm)
+            raise
+        self.comm.meet("a state is written")  # from here on every rank finds the file
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Goes on from what `state` has returned, perhaps in another process, in a learner that was made alike.

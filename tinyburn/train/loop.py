@@ -10,8 +10,11 @@ from tinyburn.autodiff import Gradients
 from tinyburn.module import Module
 from tinyburn.optim import Optimizer
 from tinyburn.optim.clipping import AnyClipping, clip_gradients
+from tinyburn.parallel import Communicator, Sharded, all_reduce
+from tinyburn.parallel.ending import tell_of
 from tinyburn.tensor import Tensor
 
+from .batch import samples_of
 from .gradients import Accumulator
 from .step import Step, StepFunction, run_step, samples_in
 
@@ -58,16 +61,36 @@ class Notes:
 
 
 class Trainer(NamedTuple):
-    """What a step is made of, beside the model and the data."""
+    """What a step is made of, beside the model and the data. Its ranks share the batches."""
 
     step: StepFunction
     optimizer: Optimizer[Any]
     clip: AnyClipping | None
+    comm: Communicator
 
     def train(self, model: M, lr: Callable[[], float], batches: Iterator[Any], watch: Watchers) -> M:
-        """The model one step further, by the mean of the gradients of the batches."""
+        """The model one step further, by the mean of the gradients of the batches, over the samples of all ranks."""
         total = Accumulator()
+        try:
+            self._add_up(total, model, batches, watch)
+        except Exception as error:
+            tell_of(error, self.comm)
+            raise
+        grads, samples = total.mean(), total.weight
+        if isinstance(self.optimizer, Sharded):
+            return self.optimizer.step(lr(), model, grads, samples, self.clip)
+        grads = all_reduce(grads, model, self.comm, samples)
+        if watch.total is not None:
+            watch.total(grads)
+        if self.clip is not None:
+            grads = clip_gradients(grads, self.clip)
+        return self.optimizer.step(lr(), model, grads)
+
+    def _add_up(self, total: Accumulator, model: M, batches: Iterator[Any], watch: Watchers) -> None:
+        """The gradients of this rank's samples. Of several ranks, one may have a batch without any."""
         for batch in batches:
+            if self.comm.size > 1 and samples_of(batch) == 0:
+                continue
             step = run_step(self.step, model, batch)
             samples = samples_in(step, batch)
             if watch.loss is not None:
@@ -77,9 +100,3 @@ class Trainer(NamedTuple):
                 watch.gradients(batch, grads)
             total.add(grads, samples)
             del batch, step, grads  # before the next batch is made, so that the two are never alive together
-        grads = total.mean()
-        if watch.total is not None:
-            watch.total(grads)
-        if self.clip is not None:
-            grads = clip_gradients(grads, self.clip)
-        return self.optimizer.step(lr(), model, grads)

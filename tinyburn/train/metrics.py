@@ -55,6 +55,14 @@ class Metric(ABC):
     def value(self) -> Any:
         """Of the steps since `reset`; NaN if there were none."""
 
+    def merged(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """The sums of several processes, each of which has seen other samples, as those of one that has seen all."""
+        total: dict[str, Any] = {}
+        for part in parts:
+            for name, value in part.items():
+                total[name] = _sum(total[name], value) if name in total else value
+        return total
+
     def state(self) -> dict[str, Any]:
         """What it keeps, as a plain dict."""
         return copy.deepcopy(self.sums)
@@ -62,6 +70,11 @@ class Metric(ABC):
     def load_state(self, state: dict[str, Any]) -> None:
         """Continues from what `state` has returned."""
         self.sums = copy.deepcopy(state)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Of two numbers, or of two lists of them, place by place."""
+    return [_sum(one, other) for one, other in zip(a, b, strict=True)] if isinstance(a, list) else a + b
 
 
 class Mean(Metric):

@@ -13,6 +13,7 @@ from tinyburn.base.text import amount, thousands
 from tinyburn.memory import BatchPlan, JobError, MemoryReport
 from tinyburn.module import Module
 from tinyburn.optim import Groups, Optimizer
+from tinyburn.parallel import Communicator, Pretend, Sharded
 
 from .batch import grouped, of_size, samples_of
 from .loop import Trainer, Watchers
@@ -77,6 +78,8 @@ class Planned(NamedTuple):
 def plan_fit(planned: Planned, device: Device[Any], available_bytes: int | None) -> FitPlan:
     """Plans two steps, and with a budget the largest batch."""
     trainer, model, batch, accumulate, are_read = planned
+    ranks = trainer.comm
+    comm = ranks if ranks.size == 1 else Pretend(ranks.rank, ranks.size)
 
     def read(grads: Gradients[Any]) -> None:
         if are_read:
@@ -85,7 +88,7 @@ def plan_fit(planned: Planned, device: Device[Any], available_bytes: int | None)
     def job(where: Device[Any], batch_size: int) -> Module:
         step: Any = trainer.step
         there = step.fork(where) if hasattr(step, "fork") else step
-        own = Trainer(there, fresh(trainer.optimizer), trainer.clip)
+        own = Trainer(there, fresh(trainer.optimizer, comm), trainer.clip, comm)
         trained = model.fork(where)
         for group in grouped(_made(batch, batch_size, where, 2 * accumulate), accumulate):
             earlier = list(trained.named_tensors())  # as a learner holds them, to go back if the step fails
@@ -118,8 +121,10 @@ def _holding(held: list[Step]) -> Callable[[Any, Step, int], None]:
     return lambda batch, step, samples: held.append(step)
 
 
-def fresh(optimizer: Optimizer[Any]) -> Optimizer[Any]:
+def fresh(optimizer: Optimizer[Any], comm: Communicator) -> Optimizer[Any]:
     """An optimizer of the same config that has not seen a model yet."""
+    if isinstance(optimizer, Sharded):
+        return optimizer.anew(comm)
     if isinstance(optimizer, Groups):
         return Groups(optimizer.config)
     made: Optimizer[Any] = optimizer.config.init()

@@ -11,6 +11,7 @@ from typing import Any
 from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import is_count
 from tinyburn.optim import LrScheduler
+from tinyburn.parallel.start import spread_random
 from tinyburn.record import ModelRecord
 
 from .history import History
@@ -35,8 +36,12 @@ _NAMES = [
 
 
 def written_state(learner: Any, loader: Any) -> dict[str, Any]:
-    """All that the next step depends on."""
-    random = learner.device.random_state()
+    """All that the next step depends on. Every rank has the same, so that any number of ranks can go on from it."""
+    comm = learner.comm
+    said = (learner.device.random_state(), {metric.name: metric.state() for metric in learner.metrics})
+    told = comm.gather("the state of a learner", said)
+    random = told[0][0]
+    metrics = {metric.name: metric.merged([sums[metric.name] for _, sums in told]) for metric in learner.metrics}
     best = learner.best_model
     return {
         "format": FORMAT,
@@ -44,11 +49,11 @@ def written_state(learner: Any, loader: Any) -> dict[str, Any]:
         "best_model": None if best is None else best.into_record(),
         "optimizer": learner.optimizer.state(learner.model),
         "scheduler": learner.scheduler.state(),
-        "random": None if random is None else {"seed": random.seed, "draws": random.draws},
+        "random": None if random is None else {"seed": random[0], "draws": random[1]},
         "epoch": learner.epoch,
         "position": learner.position,
         "loader": loader,
-        "metrics": {metric.name: metric.state() for metric in learner.metrics},
+        "metrics": metrics if comm.size > 1 else said[1],
         "history": learner.history.state(),
     }
 
@@ -68,8 +73,9 @@ def read_state(learner: Any, state: Any) -> Any:
     learner.scheduler.load_state(state["scheduler"])
     if state["random"] is not None:
         learner.device.set_random_state((state["random"]["seed"], state["random"]["draws"]))
-    for metric in learner.metrics:
-        metric.load_state(state["metrics"][metric.name])
+        spread_random(learner.device, learner.comm)
+    for metric in learner.metrics:  # they are sums over all ranks, so one goes on from them, and the others from 0
+        metric.load_state(state["metrics"][metric.name] if learner.comm.rank == 0 else {})
     learner.model, learner.best_model, learner.history = model, best, history
     learner.epoch = state["epoch"]
     return copy.deepcopy(state["loader"])

@@ -86,7 +86,7 @@ class Outcome:
     Attributes:
         loss: as a number.
         samples: how much it counts.
-        output, target: see `Step`.
+        output, target: see `Step`; None of several processes where this one had no samples.
         lr: the learning rate; None where nothing was trained.
         before, after: the model; None where nothing was trained.
         gradient_norm: the root of the sum of the squares of all gradients, before clipping; None if no metric asked.
@@ -97,7 +97,7 @@ class Outcome:
 
     def __init__(
         self,
-        step: Step,
+        step: Step | None,
         loss: float,
         samples: int,
         *,
@@ -108,7 +108,7 @@ class Outcome:
         plan: Callable[[], int] | None = None,
     ) -> None:
         self.loss, self.samples = loss, samples
-        self.output, self.target = step.output, step.target
+        self.output, self.target = (None, None) if step is None else (step.output, step.target)
         self.lr, self.before, self.after = lr, before, after
         self.gradient_norm, self.plan = gradient_norm, plan
         self._labels: tuple[Values, Values] | None = None
