@@ -346,7 +346,7 @@ def test_nccl_says_what_is_missing() -> None:
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("CuPy is installed: tests/parallel/test_nccl.py tries it")
     with pytest.raises(BackendUnavailable, match="it needs the package cupy"):
-        parallel.Nccl()
+        parallel.Nccl(NdArray.device())
 
 
 def test_a_communicator_is_an_abstract_class() -> None:

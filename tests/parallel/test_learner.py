@@ -110,6 +110,7 @@ def test_ctrl_c_finishes_the_same_step_on_all_ranks(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     end = ended(process)
     check_gone(tmp_path)
+    assert end.code == 0
     said = [json.loads((tmp_path / f"{rank}.json").read_text(encoding="utf-8")) for rank in range(RANKS)]
     assert said == [said[0]] * RANKS
     assert f"stopped by Ctrl-C after step {said[0][0]}" in said[0][1]

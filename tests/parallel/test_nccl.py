@@ -21,7 +21,7 @@ pytestmark = [
 @pytest.fixture
 def comm() -> Any:
     """NCCL's own way, also where there is one rank, which the methods of a communicator would pass by."""
-    return parallel.Nccl()
+    return parallel.Nccl(Cuda.device())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -11,30 +11,32 @@ from tinyburn.base.errors import BackendMismatch, BackendUnavailable
 from tinyburn.base.machine import how_to_install
 from tinyburn.base.shares import share, share_counts
 
-from .communicator import Communicator, Primitive
+from .communicator import Communicator, Primitive, innermost
 from .mpi import Mpi
 
 
 class Nccl(Communicator):
     """NCCL, through CuPy, on the current stream. Ranks meet by MPI, and tensors of `Cuda` never come to the host.
 
-    Open the device of each rank first, by its number on this machine: NCCL takes the current one.
-
     Args:
+        device: this rank's GPU, as ``Cuda.device(rank % len(Cuda.devices()))``, alone or inside decorators. Two ranks
+            cannot have the same one.
         mpi: who takes part; None for all.
 
-    Raises BackendUnavailable, with the way to get it, where CuPy or its NCCL is missing, or mpi4py.
+    Raises BackendUnavailable, with the way to get it, where CuPy or its NCCL is missing, or mpi4py; and BackendMismatch
+    for a device that is no NVIDIA GPU.
     """
 
     sums_half = True
 
-    def __init__(self, mpi: Mpi | None = None) -> None:
-        nccl = _library()
-        self._nccl: Any = nccl
+    def __init__(self, device: Device[Any], mpi: Mpi | None = None) -> None:
+        self._nccl: Any = _library()
+        self._number = _number_of(device)
         self._mpi = Mpi() if mpi is None else mpi
         self.rank, self.size = self._mpi.rank, self._mpi.size
-        identity = self._mpi.gather("NCCL begins", nccl.get_unique_id() if self.rank == 0 else None)[0]
-        self._comm: Any = nccl.NcclCommunicator(self.size, identity, self.rank)
+        identity = self._mpi.gather("NCCL begins", self._nccl.get_unique_id() if self.rank == 0 else None)[0]
+        with self._on_gpu():
+            self._comm: Any = self._nccl.NcclCommunicator(self.size, identity, self.rank)
 
     def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
         """See `Communicator`."""
@@ -45,46 +47,60 @@ class Nccl(Communicator):
         return self._mpi.gather(place, value)
 
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
-        result = a if self.rank == root else _like(device, a, a.size)
-        self._comm.bcast(result.data.ptr, result.nbytes, self._nccl.NCCL_INT8, root, _stream())
+        with self._on_gpu():
+            result = a if self.rank == root else self._like(device, a, a.size)
+            self._comm.bcast(result.data.ptr, result.nbytes, self._nccl.NCCL_INT8, root, _stream())
         return result
 
     def _sum(self, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
-        result = a if may_overwrite else _like(device, a, a.size)
-        kind, add = self._format(a), self._nccl.NCCL_SUM
-        self._comm.allReduce(a.data.ptr, result.data.ptr, a.size, kind, add, _stream())
+        with self._on_gpu():
+            result = a if may_overwrite else self._like(device, a, a.size)
+            kind, add = self._format(a), self._nccl.NCCL_SUM
+            self._comm.allReduce(a.data.ptr, result.data.ptr, a.size, kind, add, _stream())
         return result
 
     def _sum_part(self, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         """Shares of one size in one call. NCCL has none for other shares, so each is then reduced to its rank."""
         counts = share_counts(a.size, self.size)
-        result = _like(device, a, counts[self.rank])
-        kind, add, stream = self._format(a), self._nccl.NCCL_SUM, _stream()
-        if counts[0] == counts[-1]:
-            self._comm.reduceScatter(a.data.ptr, result.data.ptr, counts[0], kind, add, stream)
-            return result
-        self._nccl.groupStart()
-        for rank, count in enumerate(counts):
-            begins = a.data.ptr + share(a.size, rank, self.size).start * a.itemsize
-            self._comm.reduce(begins, result.data.ptr, count, kind, add, rank, stream)
-        self._nccl.groupEnd()
+        with self._on_gpu():
+            result = self._like(device, a, counts[self.rank])
+            kind, add, stream = self._format(a), self._nccl.NCCL_SUM, _stream()
+            if counts[0] == counts[-1]:
+                self._comm.reduceScatter(a.data.ptr, result.data.ptr, counts[0], kind, add, stream)
+                return result
+            self._nccl.groupStart()
+            for rank, count in enumerate(counts):
+                begins = a.data.ptr + share(a.size, rank, self.size).start * a.itemsize
+                self._comm.reduce(begins, result.data.ptr, count, kind, add, rank, stream)
+            self._nccl.groupEnd()
         return result
 
     def _join(self, count: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         counts = share_counts(count, self.size)
-        result = _like(device, a, count)
-        kind, stream = self._nccl.NCCL_INT8, _stream()
-        if counts[0] == counts[-1]:
-            self._comm.allGather(a.data.ptr, result.data.ptr, a.nbytes, kind, stream)
-            return result
-        own = share(count, self.rank, self.size)
-        result[own] = a
-        self._nccl.groupStart()
-        for rank, size in enumerate(counts):
-            begins = result.data.ptr + share(count, rank, self.size).start * a.itemsize
-            self._comm.bcast(begins, size * a.itemsize, kind, rank, stream)
-        self._nccl.groupEnd()
+        with self._on_gpu():
+            result = self._like(device, a, count)
+            kind, stream = self._nccl.NCCL_INT8, _stream()
+            if counts[0] == counts[-1]:
+                self._comm.allGather(a.data.ptr, result.data.ptr, a.nbytes, kind, stream)
+                return result
+            result[share(count, self.rank, self.size)] = a
+            self._nccl.groupStart()
+            for rank, size in enumerate(counts):
+                begins = result.data.ptr + share(count, rank, self.size).start * a.itemsize
+                self._comm.bcast(begins, size * a.itemsize, kind, rank, stream)
+            self._nccl.groupEnd()
         return result
+
+    def _on_gpu(self) -> Any:
+        """``with`` this, what CuPy and NCCL do is done on this rank's GPU."""
+        return _cupy().cuda.Device(self._number)
+
+    def _like(self, device: Device[Any], a: Primitive, count: int) -> Primitive:
+        """A new array of the dtype of another. Raises BackendMismatch for one that is not on this rank's GPU."""
+        if _number_of(device) != self._number:
+            reason = f"this rank has the GPU cuda:{self._number}, and the tensor is on {device}"
+            raise BackendMismatch("Nccl", reason, hint="hand Nccl the device that the model is on")
+        return _cupy().empty(count, a.dtype)
 
     def _format(self, a: Primitive) -> int:
         """NCCL's number of a dtype. Raises BackendMismatch for one that it cannot add."""
@@ -103,12 +119,14 @@ _FORMATS = {
 }
 
 
-def _like(device: Device[Any], a: Primitive, count: int) -> Primitive:
-    """A new array of the dtype of another. Raises BackendMismatch for one that is not on an NVIDIA GPU."""
-    if device.backend.__name__ != "Cuda":
-        reason = f"NCCL reads the memory of NVIDIA's GPUs, and this tensor is of {device.backend.__name__}"
+def _number_of(device: Device[Any]) -> int:
+    """Which GPU a device is. Raises BackendMismatch for one that is no NVIDIA GPU."""
+    inner: Any = innermost(device)
+    if inner.backend.__name__ != "Cuda":
+        reason = f"NCCL reads the memory of NVIDIA's GPUs, and this is a device of {inner.backend.__name__}"
         raise BackendMismatch("Nccl", reason, hint="use Mpi(), which takes tensors of every backend")
-    return _cupy().empty(count, a.dtype)
+    number: int = inner.number
+    return number
 
 
 def _stream() -> int:

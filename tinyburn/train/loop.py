@@ -86,7 +86,7 @@ class Trainer(NamedTuple):
             grads = clip_gradients(grads, self.clip)
         return self.optimizer.step(lr(), model, grads)
 
-    def _add_up(self, total: Accumulator, model: M, batches: Iterator[Any], watch: Watchers) -> None:
+    def _add_up(self, total: Accumulator, model: Module, batches: Iterator[Any], watch: Watchers) -> None:
         """The gradients of this rank's samples. Of several ranks, one may have a batch without any."""
         for batch in batches:
             if self.comm.size > 1 and samples_of(batch) == 0:
