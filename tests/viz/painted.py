@@ -106,8 +106,8 @@ _NUMBERS = {"rect": ("x", "y", "width", "height"), "circle": ("cx", "cy", "r"), 
 class _Painter:
     def __init__(self, root: ElementTree.Element, dark: bool) -> None:
         self._root = root
-        style = root.find(f"{SVG}style")
-        self._rules = list(_rules("" if style is None else style.text or "", dark))
+        styles = [style.text or "" for style in root.findall(f"{SVG}style")]
+        self._rules = list(_rules("".join(styles), dark))
         self._patterns = {one.get("id"): one for one in root.iter(f"{SVG}pattern")}
         self._named = {f"#{one.get('id')}": one for one in root.iter() if one.get("id")}
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape, unescape
+from itertools import chain
 
 from tinyburn.backend import Category
 
@@ -171,12 +172,12 @@ def page(
     """The whole SVG. ``title`` is what a screen reader says; colours follow the reader's light or dark theme."""
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {xy(width, height)}"'
     body = list(body)
-    rare_style, rare_hatch = (_RARE_STYLE, _RARE_HATCH) if _draws_rare(body) else ("", "")
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{_escaped(title)}</title>",
-        f"<style>{_STYLE}{rare_style}{style}</style>",
-        f"<defs>{_HATCHES}{rare_hatch}{definitions}</defs>",
+        f"<style>{_STYLE}{style}</style>",
+        f"<defs>{definitions}</defs>",
+        _categories(chain([style, definitions], body)),
         rect(0, 0, width, height, "paper"),
         *body,
         *map(_tip, tips),
@@ -202,10 +203,10 @@ class Parts:
 
 def parts_of(svg: str) -> Parts:
     """The parts of a page that `page` has made, to be placed in another one."""
-    opening, _, style, definitions, _, *body, _ = without_tips(svg)[0].splitlines()
+    opening, _, style, definitions, _, _, *body, _ = without_tips(svg)[0].splitlines()
     width, height = (float(size) for size in re.findall(r'(?:width|height)="(\S+?)"', opening))
-    own_style = style.removeprefix(f"<style>{_STYLE}").removeprefix(_RARE_STYLE).removesuffix("</style>")
-    own_definitions = definitions.removeprefix(f"<defs>{_HATCHES}").removeprefix(_RARE_HATCH).removesuffix("</defs>")
+    own_style = style.removeprefix(f"<style>{_STYLE}").removesuffix("</style>")
+    own_definitions = definitions.removeprefix("<defs>").removesuffix("</defs>")
     return Parts((width, height), body, own_definitions, own_style)
 
 
@@ -237,12 +238,23 @@ _STYLE = (
 )
 
 
+_CATEGORY = re.compile(r'class="[^"]*\b[cs]([A-Z])\b|url\(#h([A-Z])\)')
+"""A use of a category's colour or hatch."""
+
+
+def _categories(parts: Iterable[str]) -> str:
+    """The styles and hatches of the categories that a page draws, in one line."""
+    used = {letter for part in parts for match in _CATEGORY.findall(part) for letter in match}
+    marks = [mark for mark in MARKS.values() if mark.letter in used]
+    return f"<style>{''.join(map(_styles, marks))}</style><defs>{''.join(map(_hatch, marks))}</defs>"
+
+
 def _styles(mark: Mark) -> str:
     return f".c{mark.letter}{{fill:{mark.colour}}}.s{mark.letter}{{stroke:{mark.colour}}}"
 
 
-def _hatches(mark: Mark) -> str:
-    """The hatch of a category, which a drawing fills its areas with; empty if it is plain."""
+def _hatch(mark: Mark) -> str:
+    """What areas of a category are filled with; empty if it is plain."""
     if mark.hatch is None:
         return ""
     return (
@@ -250,18 +262,3 @@ def _hatches(mark: Mark) -> str:
         f'patternTransform="rotate({mark.hatch})"><rect width="6" height="6" class="c{mark.letter}"/>'
         f'<path d="M0 0V6" class="gap" stroke-width="1.6" stroke-opacity=".75"/></pattern>'
     )
-
-
-_RARE = MARKS[Category.COMMUNICATION]
-"""Only what runs in several processes has it, so only pages that draw it carry its style and its hatch."""
-_RARE_STYLE, _RARE_HATCH = _styles(_RARE), _hatches(_RARE)
-_USUAL = [mark for mark in MARKS.values() if mark is not _RARE]
-_STYLE += "".join(map(_styles, _USUAL))
-_HATCHES = "".join(map(_hatches, _USUAL))
-
-
-_RARE_USE = re.compile(rf'class="[^"]*\b[cs]{_RARE.letter}\b|{re.escape(fill_of(_RARE.letter))}')
-
-
-def _draws_rare(body: Iterable[str]) -> bool:
-    return any(_RARE_USE.search(line) for line in body)
