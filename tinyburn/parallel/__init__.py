@@ -11,14 +11,18 @@ from .nccl import Nccl
 from .pretend import Pretend
 from .sharded import Sharded
 from .start import same_start, shard
+from .timed import Lap, Span, Timed
 
 __all__ = [
     "Alone",
     "Communicator",
+    "Lap",
     "Mpi",
     "Nccl",
     "Pretend",
     "Sharded",
+    "Span",
+    "Timed",
     "all_reduce",
     "same_start",
     "shard",

@@ -21,6 +21,8 @@ from .live_curve import LiveCurve
 from .memory_strip import memory
 from .peak_card import peak
 from .picture import Picture
+from .rank_memory import rank_memory
+from .rank_timeline import rank_timeline
 from .receipt import receipt
 from .stepper import Stepper, stepper
 from .update_ratios import update_ratio, update_ratios
@@ -45,6 +47,8 @@ __all__ = [
     "jacobian",
     "memory",
     "peak",
+    "rank_memory",
+    "rank_timeline",
     "receipt",
     "stepper",
     "update_ratio",
