@@ -1,7 +1,7 @@
 """Training in several processes: what it gains, what it sends, and what it costs where there is one process.
 
     python benchmarks/parallel.py                 # all of it; mpiexec has to be there: pip install "tinyburn[mpi]"
-    python benchmarks/parallel.py bytes           # some: throughput, bytes, buckets, alone
+    python benchmarks/parallel.py bytes           # some: throughput, bytes, buckets, overlap, alone
 
 It is apart from the others: times are those of the wall, since several processes are what is timed. In each round the
 contenders take turns, and the median over the rounds of their ratio is printed; where other programs want the cores
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +27,7 @@ JOBS: dict[str, tuple[tuple[int, ...], dict[str, str]]] = {
     "throughput": ((2,), {}),
     "bytes": ((2, 3, 4), OVER_TCP),
     "buckets": ((2,), {}),
+    "overlap": ((2,), {}),
     "alone": ((1,), {}),
 }
 """What is measured: on how many ranks, and with which settings of MPI."""
@@ -91,38 +92,91 @@ def gradients(model: Any, batch: int) -> Any:
 
 
 def throughput(comm: Any) -> None:
-    """4 layers of 1 024, a batch of 256 a rank: samples a second of both ranks, over those of rank 0 by itself."""
+    """Samples a second of all ranks, over those of rank 0 by itself: for three models, and a small and a large batch a
+    rank. Only the largest has a target."""
+    from tinyburn import parallel
+
+    for width, batch in product((64, 256, 1024), (16, 256)):
+        start = parallel.same_start(model_of((width,) * 5, on_device()), comm)
+        by_itself = stepping(start, batch, parallel.Alone(), False) if comm.rank == 0 else lambda: None
+        together = {name: stepping(start, batch, comm, name == "Sharded") for name in ("all_reduce", "Sharded")}
+        works = {"one": by_itself, **together}
+        times = taking_turns(works, comm, 15)
+        for name in together:
+            gains = [comm.size * one / both for one, both in zip(times["one"], times[name], strict=True)]
+            fastest = comm.size * min(times["one"]) / min(times[name])
+            numbers = f"{fastest:.2f} times one process by the fastest rounds, {median(gains):.2f} by the median"
+            has_target = (width, batch, name) == (1024, 256, "all_reduce")
+            verdict = f", target {LEAST_GAIN}: {'pass' if fastest >= LEAST_GAIN else 'fail'}" if has_target else ""
+            say(comm, f"  4 layers of {width}, {batch} samples a rank, {name}: {numbers}{verdict}")
+
+
+def stepping(start: Any, batch: int, comm: Any, sharded: bool) -> Callable[[], None]:
+    """A step with so many samples a rank, which goes on from the one before."""
     from tinyburn import optim, parallel
 
-    batch, rounds = 256, 15
-    start = parallel.same_start(model_of((1024,) * 5, on_device()), comm)
+    plain = optim.SgdConfig(momentum=0.9).init()
+    optimizer: Any = parallel.Sharded(plain, comm) if sharded else plain
+    model = [start]
 
-    def train(among: Any, sharded: bool) -> Callable[[], None]:
-        plain = optim.SgdConfig(momentum=0.9).init()
-        optimizer: Any = parallel.Sharded(plain, among) if sharded else plain
-        model = [start]
+    def step() -> None:
+        grads: Any = gradients(model[0], batch)
+        if sharded:
+            model[0] = optimizer.step(0.01, model[0], grads, batch)
+        else:
+            model[0] = optimizer.step(0.01, model[0], parallel.all_reduce(grads, model[0], comm, batch))
 
-        def step() -> None:
-            grads: Any = gradients(model[0], batch)
-            if sharded:
-                model[0] = optimizer.step(0.01, model[0], grads, batch)
-            else:
-                model[0] = optimizer.step(0.01, model[0], parallel.all_reduce(grads, model[0], among, batch))
+    return step
 
-        return step
 
-    by_itself = train(parallel.Alone(), False) if comm.rank == 0 else lambda: None
-    together = {"all_reduce": train(comm, False), "Sharded": train(comm, True)}
-    times: dict[str, list[float]] = {name: [] for name in ("one", *together)}
+def taking_turns(works: dict[str, Callable[[], object]], comm: Any, rounds: int) -> dict[str, list[float]]:
+    """The seconds of each work in each round. The first round warms up, and does not count."""
+    times: dict[str, list[float]] = {name: [] for name in works}
     for at in range(rounds + 1):
-        for name, step in {"one": by_itself, **together}.items():
-            times[name] += [seconds_of(step, comm)] * (at > 0)  # the first warms up
-    for name in together:
-        gains = [comm.size * one / both for one, both in zip(times["one"], times[name], strict=True)]
-        fastest = comm.size * min(times["one"]) / min(times[name])
-        verdict = f"target {LEAST_GAIN}: {'pass' if fastest >= LEAST_GAIN else 'fail'}"
-        numbers = f"{fastest:.2f} times one process by the fastest rounds, {median(gains):.2f} by the median"
-        say(comm, f"  {name}: {numbers}, {verdict if name == 'all_reduce' else 'no target'}")
+        for name, work in works.items():
+            times[name] += [seconds_of(work, comm)] * (at > 0)
+    return times
+
+
+def overlap(comm: Any) -> None:
+    """Sums that begin as soon as a gradient is there, while matrix products go on, over sums at the end.
+
+    A rank has a product for each of 4 layers, as in a backward pass, and sums a gradient of its size.
+    """
+    import numpy as np
+    from mpi4py import MPI
+
+    ranks = MPI.COMM_WORLD.Dup()
+    for width, batch in ((256, 256), (1024, 64), (1024, 256)):
+        above, weight = np.ones((batch, width), np.float32), np.ones((width, width), np.float32) / width
+        totals = [np.empty_like(weight) for _ in range(4)]
+
+        def backward(
+            sum_up: Callable[[Any], object], above: Any = above, weight: Any = weight, totals: Any = totals
+        ) -> None:
+            for total in totals:
+                np.matmul(above.T, above, out=total)
+                sum_up(total)
+                above = above @ weight
+
+        def at_the_end(totals: Any = totals, backward: Any = backward) -> None:
+            backward(lambda _: None)
+            for total in totals:
+                ranks.Allreduce(MPI.IN_PLACE, total)
+
+        def meanwhile(backward: Any = backward) -> None:
+            running: list[Any] = []
+
+            def sum_up(total: Any) -> None:
+                running.append(ranks.Iallreduce(MPI.IN_PLACE, total))
+                MPI.Request.Testall(running)  # MPI moves on only when it is called
+
+            backward(sum_up)
+            MPI.Request.Waitall(running)
+
+        times = taking_turns({"end": at_the_end, "meanwhile": meanwhile}, comm, 25)
+        ratio = median(one / other for one, other in zip(times["meanwhile"], times["end"], strict=True))
+        say(comm, f"  4 layers of {width}, a batch of {batch}: {ratio:.2f} of the time of sums at the end")
 
 
 def sent() -> int:
@@ -179,7 +233,7 @@ def compare_buckets(comm: Any) -> None:
         times: dict[int, list[float]] = {limit: [] for limit in LIMITS}
         for at in range(26):
             for limit in LIMITS:
-                grads = gradients(model, 1)
+                grads = gradients(model, 1)  # before the time is taken: a sum takes its gradients
                 work = lambda limit=limit, grads=grads: parallel.all_reduce(grads, model, comm, 1, bucket_bytes=limit)  # noqa: B023, E731
                 times[limit] += [seconds_of(work, comm)] * (at > 0)
         medians = {limit: median(found) for limit, found in times.items()}
@@ -219,7 +273,8 @@ def say(comm: Any, text: str) -> None:
 
 
 RUN: dict[str, Callable[[Any], None]] = {
-    **{"throughput": throughput, "bytes": count_bytes, "buckets": compare_buckets, "alone": alone},
+    **{"throughput": throughput, "bytes": count_bytes, "buckets": compare_buckets},
+    **{"overlap": overlap, "alone": alone},
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,132 @@
+"""Engines: ranks for a notebook. ``mpiexec`` starts them on this machine, and ``%%px`` runs a cell on each of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+
+from tinyburn.base.errors import BackendUnavailable, ConfigError
+from tinyburn.base.machine import how_to_install
+from tinyburn.base.shape import is_count
+
+_SECONDS = 60
+"""The most that a start may take."""
+_QUIET = 40  # errors alone are logged
+_SETTINGS = "--block --no-stream --progress-after -1"
+"""Of ``%%px``: it waits for all ranks, and then shows what they have printed, rank by rank. So a cell that runs twice
+has the same output."""
+_THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Engines:
+    """``ranks = Engines(4)``: four processes of ipyparallel's, which MPI connects, until ``ranks.stop()``.
+
+    In a notebook a cell that begins with ``%%px`` is run by each of them, with variables of its own; there
+    ``parallel.Mpi()`` is the communicator. ``ranks["loss"]`` fetches a variable from all of them, and
+    ``ranks.run(function, ...)`` calls a function on each. As a context manager it stops them at the end. They end with
+    the notebook's kernel in any case. Each has one thread for its arithmetic, as ranks share the machine's cores.
+
+    A rank that waits for one whose cell has failed waits until you interrupt the cell; after that, make a new `Mpi`.
+
+    Args:
+        size: how many ranks.
+
+    Raises BackendUnavailable, with the way to get it, where ipyparallel, mpi4py or ``mpiexec`` is missing, or where the
+    ranks do not start.
+    """
+
+    def __init__(self, size: int) -> None:
+        if not is_count(size) or size < 1:
+            raise ConfigError("Engines", f"size is {size!r}, and must be a whole number above 0")
+        self.size = size
+        ipyparallel = _library()
+        self._folder = TemporaryDirectory(prefix="tinyburn-ranks-")
+        self._cluster: Any = ipyparallel.Cluster(
+            n=size, engines="mpi", profile_dir=self._folder.name, log_level=_QUIET, shutdown_atexit=True
+        )
+        try:
+            with _environment():
+                self._cluster.start_cluster_sync()
+            self._client: Any = self._cluster.connect_client_sync()
+            self._client.wait_for_engines(size, timeout=_SECONDS, interactive=False)
+            self._view: Any = self._client[:]
+            self._activate()
+        except BaseException as error:
+            self.stop()
+            if not isinstance(error, Exception):
+                raise
+            hint = "try mpiexec -n 2 python -c 'import mpi4py.MPI' in a terminal: it should say nothing"
+            raise BackendUnavailable("parallel.Engines", f"{size} ranks do not start: {error}", hint=hint) from error
+
+    def __repr__(self) -> str:
+        return f"Engines({self.size})"
+
+    def __enter__(self) -> Engines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """What ``function(*arguments)`` returns on each rank, by rank. All of them are sent through `pickle`."""
+        results: list[Any] = self._view.apply_sync(function, *arguments)
+        return results
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """The value of a variable on each rank, by rank."""
+        values: list[Any] = self._view.pull(name, block=True)
+        return values
+
+    def stop(self) -> None:
+        """Ends the ranks. To do it again does nothing."""
+        if self._cluster is not None:
+            cluster, self._cluster = self._cluster, None
+            cluster.stop_cluster_sync()
+            self._folder.cleanup()
+
+    def _activate(self) -> None:
+        """``%%px``, where there is a notebook."""
+        self._view.block = True
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if shell is not None:
+            self._view.activate()
+            shell.run_line_magic("pxconfig", _SETTINGS)
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What is started inside finds this Python's programs, and has one thread for arithmetic."""
+    before = dict(os.environ)
+    os.environ.update(_THREADS, PATH=_path())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _path() -> str:
+    return os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+
+
+def _library() -> Any:
+    """The module ipyparallel. Raises BackendUnavailable if anything is missing."""
+    needed = ("ipyparallel", "mpi4py")
+    missing = [f"it needs the package {name}, which is not installed" for name in needed if find_spec(name) is None]
+    if shutil.which("mpiexec", path=_path()) is None:
+        missing.append("there is no mpiexec, which starts the ranks")
+    if missing:
+        hint = f"{how_to_install('ipyparallel mpi4py mpich', 'lab')} brings all of them; mpich is not for Windows"
+        raise BackendUnavailable("parallel.Engines", missing, hint=hint)
+    return import_module("ipyparallel")
