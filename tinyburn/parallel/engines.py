@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
+from weakref import finalize
 
 from tinyburn.base.errors import BackendUnavailable, ConfigError
 from tinyburn.base.machine import how_to_install
@@ -49,16 +50,15 @@ class Engines:
             raise ConfigError("Engines", f"size is {size!r}, and must be a whole number above 0")
         self.size = size
         ipyparallel = _library()
-        self._folder = TemporaryDirectory(prefix="tinyburn-ranks-")
-        self._cluster: Any = ipyparallel.Cluster(
-            n=size, engines="mpi", profile_dir=self._folder.name, log_level=_QUIET, shutdown_atexit=True
-        )
+        folder = TemporaryDirectory(prefix="tinyburn-ranks-")
+        cluster = ipyparallel.Cluster(n=size, engines="mpi", profile_dir=folder.name, log_level=_QUIET)
+        self._end = finalize(self, _end, cluster, folder)  # by `stop`, or with this object, or with Python
         try:
             with _environment():
-                self._cluster.start_cluster_sync()
-            self._client: Any = self._cluster.connect_client_sync()
-            self._client.wait_for_engines(size, timeout=_SECONDS, interactive=False)
-            self._view: Any = self._client[:]
+                cluster.start_cluster_sync()
+            client = cluster.connect_client_sync()
+            client.wait_for_engines(size, timeout=_SECONDS, interactive=False)
+            self._view: Any = client[:]
             self._activate()
         except BaseException as error:
             self.stop()
@@ -90,10 +90,7 @@ class Engines:
 
     def stop(self) -> None:
         """Ends the ranks. To do it again does nothing."""
-        if self._cluster is not None:
-            cluster, self._cluster = self._cluster, None
-            cluster.stop_cluster_sync()
-            self._folder.cleanup()
+        self._end()
 
     def _activate(self) -> None:
         """``%%px``, where there is a notebook."""
@@ -102,6 +99,11 @@ class Engines:
         if shell is not None:
             self._view.activate()
             shell.run_line_magic("pxconfig", _SETTINGS)
+
+
+def _end(cluster: Any, folder: TemporaryDirectory[str]) -> None:
+    cluster.stop_cluster_sync()
+    folder.cleanup()
 
 
 @contextmanager

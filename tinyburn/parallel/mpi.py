@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinyburn.backend import Device
-from tinyburn.base.errors import BackendUnavailable, ConfigError
+from tinyburn.base.errors import BackendUnavailable, ConfigError, RanksDiffer
 from tinyburn.base.machine import how_to_install
 from tinyburn.base.shares import share_counts
 
@@ -51,6 +51,7 @@ class Mpi(Communicator):
         self._comm: Any = given.Dup()  # what the program itself sends through ``comm`` cannot meet what goes on here
         self.rank, self.size = self._comm.rank, self._comm.size
         self._heard = np.empty((self.size, _MESSAGE), np.uint8)
+        self._is_interrupted = False
         if self.size > 1:
             end_together(self._mpi, self)
 
@@ -62,6 +63,11 @@ class Mpi(Communicator):
         """See `Communicator`."""
         if self.size == 1:
             return [numbers]
+        if self._is_interrupted:
+            reason = "a meeting of these ranks was interrupted, so they may be at different places since then"
+            raise RanksDiffer(
+                place.partition("\n")[0], reason, hint="make a new Mpi() on all ranks, and go on with that"
+            )
         brought = np.zeros(MOST_NUMBERS)
         brought[: len(numbers)] = numbers
         said = np.frombuffer(_digest(place) + brought.tobytes(), np.uint8)
@@ -82,11 +88,15 @@ class Mpi(Communicator):
     def _wait(self, request: Any) -> None:
         """Asks again and again, so that Ctrl-C reaches a rank that waits for the others."""
         began = time.perf_counter()
-        while not request.Test():
-            if time.perf_counter() - began < _EAGER_SECONDS:
-                os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
-            else:
-                time.sleep(_PAUSE_SECONDS)
+        try:
+            while not request.Test():
+                if time.perf_counter() - began < _EAGER_SECONDS:
+                    os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
+                else:
+                    time.sleep(_PAUSE_SECONDS)
+        except BaseException:
+            self._is_interrupted = True
+            raise
 
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         def swap(values: Values, _: bool) -> Values:

@@ -22,8 +22,6 @@ class Pretend(Communicator):
     the others are not known.
     """
 
-    sums_half = False
-
     def __init__(self, rank: int, size: int) -> None:
         if not (is_count(rank) and is_count(size) and rank < size):
             reason = f"rank is {rank!r} and size is {size!r}, and ranks are whole numbers from 0 to size - 1"

@@ -30,6 +30,20 @@ def shard(count: int, comm: Communicator) -> slice:
     return share(count, comm.rank, comm.size)
 
 
+def sent_bytes(gradient_bytes: int, comm: Communicator) -> int:
+    """How many bytes this rank sends in a step, for gradients of so many bytes: ``2 (n - 1) / n`` times as many.
+
+    Each rank sends all but its own share, and then its share of the sum to all others: `all_reduce` does both, and
+    `Sharded` with its step between them. No way of adding up sends less: Patarasuk and Yuan 2009, "Bandwidth optimal
+    all-reduce algorithms for clusters of workstations". Raises ConfigError for what is no number of bytes.
+    """
+    if not is_count(gradient_bytes):
+        raise ConfigError(
+            "sent_bytes", f"gradient_bytes is {gradient_bytes!r}, and must be a whole number of 0 or more"
+        )
+    return 2 * (comm.size - 1) * gradient_bytes // comm.size
+
+
 def same_start(model: M, comm: Communicator) -> M:
     """The model of rank 0 on every rank. From here on models are equal, and random numbers are not.
 
