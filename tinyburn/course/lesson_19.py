@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from tinyburn import Autodiff, NdArray, Tensor, memory, nn, optim, parallel
+from tinyburn import Tensor, memory, nn, optim, parallel
 from tinyburn.backend import Device
 
 from .exercises import exercise
@@ -111,48 +111,90 @@ def cuts_shards(answer: Callable[[int, int, int], tuple[int, int]]) -> bool:
 @exercise(
     "19.4",
     hints=(
-        "The job is job_of(parallel.Pretend(0, 64)), and the other one job_of(parallel.Pretend(0, 64), True).",
-        "If not a single sample fits, max_batch_size raises an error. Then the number is 0.",
+        "The job for rank 0 is job_of(tb.parallel.Pretend(0, size)). Its batch is that of all ranks together.",
+        "Write try: ... except tb.memory.JobError: return 0.",
     ),
     solution="""
-budget = 2 * 2**20
-shared = tb.memory.max_batch_size(job_of(parallel.Pretend(0, 64), True), budget)
-answer = 0, shared.batch_size
-""",
-    wrong=("answer = 0, 164", "answer = 64, 10_496", "answer = 10_496, 10_496", "answer = 0, 10_497"),
-)
-def plans_for_a_rank(answer: tuple[int, int]) -> bool:
-    """Without `Sharded` the parameters, gradients and Adam's numbers of one rank need more than there is."""
-    return tuple(answer) == (_largest(False), _largest(True))
-
-
-_BUDGET, _RANKS = 2 * 2**20, 64
-
-
-def _largest(shares_adam: bool) -> int:
-    """The largest batch of the lesson's job on rank 0; 0 if no sample fits."""
-    job = _job_of(parallel.Pretend(0, _RANKS), shares_adam)
+def answer(job_of, size, budget):
+    job = job_of(tb.parallel.Pretend(0, size))
     try:
-        return memory.max_batch_size(job, _BUDGET, device=Autodiff[NdArray].device()).batch_size
+        return tb.memory.max_batch_size(job, budget).batch_size
+    except tb.memory.JobError:
+        return 0
+""",
+    wrong=(
+        """
+def answer(job_of, size, budget):
+    job = job_of(tb.parallel.Pretend(0, size))
+    return tb.memory.max_batch_size(job, budget).batch_size
+""",
+        """
+def answer(job_of, size, budget):
+    job = job_of(tb.parallel.Pretend(size - 1, size))
+    try:
+        return tb.memory.max_batch_size(job, budget).batch_size
+    except tb.memory.JobError:
+        return 0
+""",
+        """
+def answer(job_of, size, budget):
+    job = job_of(tb.parallel.Alone())
+    try:
+        return size * tb.memory.max_batch_size(job, budget).batch_size
+    except tb.memory.JobError:
+        return 0
+""",
+    ),
+)
+def plans_for_a_rank(answer: Callable[[Any, int, int], int]) -> bool:
+    """With Adam on each rank and with Adam shared out; the first does not fit where the second does."""
+    cases = ((_job_of, 64), (_sharded_job_of, 64), (_sharded_job_of, 3))
+    return [answer(job_of, size, _BUDGET) for job_of, size in cases] == [_largest(*case) for case in cases]
+
+
+_BUDGET = 2 * 2**20
+Job: TypeAlias = Callable[[Device[Any], int], None]
+JobOf: TypeAlias = Callable[[parallel.Communicator], Job]
+
+
+def _largest(job_of: JobOf, size: int) -> int:
+    """The largest batch on rank 0; 0 if no sample fits."""
+    try:
+        return memory.max_batch_size(job_of(parallel.Pretend(0, size)), _BUDGET).batch_size
     except memory.JobError:
         return 0
 
 
-def _job_of(comm: parallel.Communicator, shares_adam: bool) -> Callable[[Device[Any], int], None]:
-    """Two steps of a dense block with Adam, as the lesson has them."""
+def _job_of(comm: parallel.Communicator) -> Job:
+    """Two steps of a dense block with Adam."""
 
     def job(device: Device[Any], batch_size: int) -> None:
-        block: Any = parallel.same_start(nn.LinearConfig(512, 256).init(device), comm)
+        block: Any = nn.LinearConfig(512, 256).init(device)
         adam = optim.AdamConfig().init()
-        sharded = parallel.Sharded(adam, comm)
-        mine = parallel.shard(batch_size, comm)
-        samples = mine.stop - mine.start
-        x, target = Tensor.ones((samples, 512), device), Tensor.zeros((samples, 256), device)
+        x, target = _shard_of(batch_size, comm, device)
         for _ in range(2):
-            grads: Any = ((block(x) - target) ** 2).mean().backward()
-            if shares_adam:
-                block = sharded.step(0.01, block, grads, samples)
-            else:
-                block = adam.step(0.01, block, parallel.all_reduce(grads, block, comm, samples))
+            grads = ((block(x) - target) ** 2).mean().backward()
+            grads = parallel.all_reduce(grads, block, comm, x.shape[0])
+            block = adam.step(0.01, block, grads)
 
     return job
+
+
+def _sharded_job_of(comm: parallel.Communicator) -> Job:
+    """The same with Adam shared out."""
+
+    def job(device: Device[Any], batch_size: int) -> None:
+        block: Any = nn.LinearConfig(512, 256).init(device)
+        adam = parallel.Sharded(optim.AdamConfig().init(), comm)
+        x, target = _shard_of(batch_size, comm, device)
+        for _ in range(2):
+            grads = ((block(x) - target) ** 2).mean().backward()
+            block = adam.step(0.01, block, grads, x.shape[0])
+
+    return job
+
+
+def _shard_of(batch_size: int, comm: parallel.Communicator, device: Device[Any]) -> tuple[Any, Any]:
+    mine = parallel.shard(batch_size, comm)
+    samples = mine.stop - mine.start
+    return Tensor.ones((samples, 512), device), Tensor.zeros((samples, 256), device)
