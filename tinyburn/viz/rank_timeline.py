@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from math import floor, log10
 from typing import NamedTuple, get_args
 
@@ -26,7 +25,7 @@ _NARROWEST, _CLOSE = 0.6, 6.0
 """Pixels that the shortest span is drawn with, and of the shortest time in which spans are sorted."""
 _LATEST = 1e12
 """Seconds, of which no lap has so many; so no sum of them is infinite."""
-_ORDER: tuple[str, ...] = get_args(Doing)
+_ORDER: tuple[Doing, ...] = get_args(Doing)
 _LETTER = MARKS[Category.COMMUNICATION].letter
 _STYLES = {
     "compute": ("box", 'stroke-width=".7"'),
@@ -223,10 +222,11 @@ def _sorted_within(lap: Lap, seconds: float) -> Lap:
 def _sorted(run: list[Span]) -> list[Span]:
     """One span of each kind, in the time that all of them take."""
     made, start = [], run[0].start
-    for doing, spans in groupby(sorted(run, key=lambda span: _ORDER.index(span.doing)), key=lambda span: span.doing):
-        stop = start + sum(span.seconds for span in spans)
-        made.append(Span(doing, "", start, stop, 0))
-        start = stop
+    for doing in _ORDER:
+        seconds = sum(span.seconds for span in run if span.doing == doing)
+        if seconds:
+            made.append(Span(doing, "", start, start + seconds, 0))
+        start += seconds
     return made
 
 
