@@ -11,6 +11,7 @@ import pytest
 
 from tests.memory.jobs import training_step as job
 from tests.viz.examples import mlp, new_device, normalize_batch, texts, training_step
+from tests.viz.test_rank_timeline import even_and_slow
 from tinyburn import Autodiff, NdArray, Tensor, Traced, memory, nn, viz
 from tinyburn.viz import Picture
 from tinyburn.viz.svg import SMALLEST, Tip, page, without_tips
@@ -65,6 +66,8 @@ PICTURES: dict[str, Draw] = {
     "stepper": lambda: stepped().frames[0],
     "strip of steps": lambda: stepped(),
     "attention": lambda: viz.attention(Tensor.from_data([[1.0, 0.0], [0.3, 0.7]], NdArray.device()), "a ", position=1),
+    "rank timeline": lambda: viz.rank_timeline(even_and_slow()),
+    "rank memory": lambda: viz.rank_memory({1: report()}, {2: memory.plan(job, 8)}),
     "windows": lambda: viz.windows((8, 8), 3, stride=2, padding=1),
     "jacobian": lambda: viz.jacobian(lambda x: x**2, Tensor.from_data([[1.0, 2.0]], new_device())),
 }
@@ -78,6 +81,8 @@ WITH_TIPS = (
     "byte ladder",
     "histogram",
     "images",
+    "rank timeline",
+    "rank memory",
 )
 
 

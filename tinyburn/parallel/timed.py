@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from tinyburn.backend import Device
 from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import num_elements
+from tinyburn.tensor.checks import check_device
 
 from .communicator import Communicator, Primitive
 
@@ -56,6 +57,8 @@ class Timed(Communicator):
         device: the one that is computed on. A GPU computes while the program goes on, so each time is taken after a
             ``device.sync()``; that makes a step a little slower.
         clock: the time in seconds.
+
+    Raises ConfigError for what is no communicator, and BackendMismatch for what is no device.
     """
 
     def __init__(
@@ -64,6 +67,8 @@ class Timed(Communicator):
         if not isinstance(comm, Communicator):
             reason = f"{type(comm).__name__} is no communicator"
             raise ConfigError("Timed", reason, hint="write parallel.Timed(parallel.Mpi())")
+        if device is not None:
+            check_device("parallel.Timed", device)
         self.rank, self.size, self.sums_half = comm.rank, comm.size, comm.sums_half
         self.comm = comm
         self._device, self._clock = device, clock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tinyburn.backend import Category
@@ -15,11 +16,12 @@ from .axes import Axes
 from .cards import Key, category_keys, sheet
 from .memory_strip import ORDER
 from .picture import Picture
-from .svg import MARKS, Tip, block, number, path, rect, text, tip_texts, xy
+from .svg import LINE, MARKS, Tip, block, number, path, rect, text, text_width, tip_texts, xy
 
 _LEFT, _TOP, _COLUMN, _HEIGHT, _BAR = 76.0, 18.0, 72.0, 240.0, 44.0
 _BASE = _TOP + _HEIGHT
-_PLANNED = 'stroke-dasharray="4 3" stroke-width="1.4" fill="none"'
+_MEASURED = 'stroke-width="1.4" fill="none"'
+_PLANNED = f'stroke-dasharray="4 3" {_MEASURED}'
 _LEAST = 2.0
 """Pixels of the smallest part that is drawn."""
 
@@ -69,18 +71,23 @@ def rank_memory(measured: Mapping[int, MemoryReport], planned: Mapping[int, Memo
     return Picture(title, _text(bars), _svg(title, bars))
 
 
-def _check(*reports: Mapping[int, MemoryReport]) -> None:
-    hint = "write viz.rank_memory({1: report, 2: report}, {64: plan})"
-    for each in reports:
-        is_mapping = isinstance(each, Mapping)
-        if not is_mapping or not all(is_count(ranks) and ranks > 0 for ranks in each):
-            raise ForeignCall("viz.rank_memory", "these are no reports by numbers of ranks", hint=hint)
-        for ranks, report in each.items():
-            if not isinstance(report, MemoryReport):
-                reason = f"for {ranks} ranks there is a {type(report).__name__}, and no MemoryReport"
-                raise ForeignCall("viz.rank_memory", reason, hint=hint)
-    if not any(reports):
-        raise ForeignCall("viz.rank_memory", "there is not a single report", hint=hint)
+def _check(*given: Mapping[int, MemoryReport]) -> None:
+    reasons = [reason for reports in given for reason in _reasons(reports)]
+    if not reasons and not any(given):
+        reasons = ["there is not a single report"]
+    if reasons:
+        raise ForeignCall("viz.rank_memory", reasons, hint="write viz.rank_memory({1: report, 2: report}, {64: plan})")
+
+
+def _reasons(reports: object) -> list[str]:
+    if not isinstance(reports, Mapping):
+        return [f"{type(reports).__name__} is no dict of reports by numbers of ranks"]
+    reasons = [f"{ranks!r} is no number of ranks" for ranks in reports if not (is_count(ranks) and ranks > 0)]
+    return reasons + [
+        f"for {ranks!r} there is a {type(report).__name__}, and no MemoryReport"
+        for ranks, report in reports.items()
+        if not isinstance(report, MemoryReport)
+    ]
 
 
 def _bar_of(ranks: int, measured: MemoryReport | None, planned: MemoryReport | None) -> Bar:
@@ -99,10 +106,11 @@ def _title(bars: Sequence[Bar]) -> str:
     """The finding: how the peak falls, and what of it stays."""
     first, last = bars[0], bars[-1]
     if first is last:
-        return f"Each of {_ranks(first.ranks)} holds {amount(first.peak)} at its peak"
+        who = "A rank by itself" if first.ranks == 1 else f"Each of {_ranks(first.ranks)}"
+        return f"{who} holds {amount(first.peak)} at its peak"
     finding = f"From {_ranks(first.ranks)} to {_ranks(last.ranks)} the peak goes from {amount(first.peak)} to "
     finding += amount(last.peak)
-    same = [MARKS[each].name for each, size in first.at_peak.items() if last.at_peak.get(each) == size]
+    same = [MARKS[each].name for each in first.at_peak if len({bar.at_peak.get(each) for bar in bars}) == 1]
     return finding + (f"; the same everywhere: {', '.join(same)}" if same else "")
 
 
@@ -137,28 +145,36 @@ def _text(bars: Sequence[Bar]) -> str:
 
 
 def _svg(title: str, bars: Sequence[Bar]) -> str:
-    width = _COLUMN * len(bars)
-    axes = Axes(len(bars), 1.05 * max(1, *(bar.peak for bar in bars)), _LEFT, _BASE, width, _HEIGHT)
-    drawing = _axis(axes, width)
+    axes = _axes(bars)
+    column = axes.width / len(bars)
+    drawing = _axis(axes)
     for at, bar in enumerate(bars):
-        drawing += _drawn(bar, axes, _LEFT + _COLUMN * at + (_COLUMN - _BAR) / 2)
-    drawing.append(path(f"M{xy(_LEFT, _TOP)}V{number(_BASE)}h{number(width)}", "rule", 'fill="none"'))
-    drawing.append(text(_LEFT + width / 2, _BASE + 38, "ranks", "soft", "middle"))
-    tips = [
-        Tip(_LEFT + _COLUMN * at, _TOP, _COLUMN, _HEIGHT, words) for at, words in enumerate(tip_texts(*_rows(bars)))
-    ]
+        drawing += _drawn(bar, axes, axes.x(at + 0.5) - _BAR / 2)
+    drawing.append(path(f"M{xy(axes.left, _TOP)}V{number(_BASE)}h{number(axes.width)}", "rule", 'fill="none"'))
+    drawing.append(text(axes.x(len(bars) / 2), _BASE + 38, "ranks", "soft", "middle"))
+    tips = [Tip(axes.x(at), _TOP, column, _HEIGHT, words) for at, words in enumerate(tip_texts(*_rows(bars)))]
+    return sheet(title, (axes.right + 16, _BASE + 44), drawing, _keys(bars), tips=tips)
+
+
+def _axes(bars: Sequence[Bar]) -> Axes:
+    """As wide as the words at their edges need."""
+    column = max(_COLUMN, *(text_width(thousands(bar.ranks)) + 14 for bar in bars))
+    axes = Axes(len(bars), 1.05 * max(1, *(bar.peak for bar in bars)), _LEFT, _BASE, column * len(bars), _HEIGHT)
+    return replace(axes, left=max(_LEFT, *(text_width(label) + 12 for _, label in axes.marks())))
+
+
+def _keys(bars: Sequence[Bar]) -> list[Key]:
     keys = category_keys({MARKS[category].letter for category in _categories(bars)})
+    frames = {False: ("measured", _MEASURED), True: ("planned", _PLANNED)}
     kinds = {bar.measured is None for bar in bars}
-    keys += [Key(rect(0, 0, 26, 14, "rule", 0, 'fill="none" stroke-width="1.4"'), "measured")] if False in kinds else []
-    keys += [Key(rect(0, 0, 26, 14, "rule", 0, _PLANNED), "planned")] if True in kinds else []
-    return sheet(title, (_LEFT + width + 16, _BASE + 44), drawing, keys, tips=tips)
+    return keys + [Key(rect(0, 0, 26, 14, "rule", 0, frames[kind][1]), frames[kind][0]) for kind in sorted(kinds)]
 
 
-def _axis(axes: Axes, width: float) -> list[str]:
+def _axis(axes: Axes) -> list[str]:
     drawn = [text(0, 8, "bytes of one rank at its peak", "soft")]
     for y, label in axes.marks():
-        drawn.append(path(f"M{xy(_LEFT, y)}h{number(width)}", "line", 'stroke-width=".4"'))
-        drawn.append(text(_LEFT - 8, y + 4, label, "soft", "end"))
+        drawn.append(path(f"M{xy(axes.left, y)}h{number(axes.width)}", "line", 'stroke-width=".4"'))
+        drawn.append(text(axes.left - 8, y + 4, label, "soft", "end"))
     return drawn
 
 
@@ -170,7 +186,9 @@ def _drawn(bar: Bar, axes: Axes, x: float) -> list[str]:
         below += size
         if low - high >= _LEAST:
             drawn.append(block(x, high, _BAR, low - high, MARKS[category].letter))
+        if low - high >= LINE:
+            drawn.append(text(x + _BAR + 7, (low + high) / 2 + 4, MARKS[category].letter, "soft"))
     top = axes.y(bar.peak)
-    frame = _PLANNED if bar.measured is None else 'fill="none" stroke-width="1.4"'
+    frame = _PLANNED if bar.measured is None else _MEASURED
     drawn.append(rect(x - 3, top - 3, _BAR + 6, _BASE - top + 3, "rule", 0, frame))
     return [*drawn, text(x + _BAR / 2, _BASE + 18, thousands(bar.ranks), "ink", "middle")]
