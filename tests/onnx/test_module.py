@@ -172,6 +172,22 @@ def test_a_loop_and_a_branch_follow_the_data() -> None:
     assert y.to_numpy().tolist() == [100.0, 40.0]
 
 
+@pytest.mark.parametrize("count", [2, 70])
+def test_a_shape_stays_a_number_among_any_number_of_inputs(count: int) -> None:
+    """On `Meta`, where a shape that has gone to the device would have no values to be read."""
+    names = [f"s{at}" for at in range(count)]
+    inside = [node("Reshape", f"x {names[-1]}", "y")]
+    function = helper.make_function("own", "Last", [*names, "x"], ["y"], inside, [helper.make_opsetid("", 18)])
+    whole = graph(
+        [node("Last", " ".join([*names, "x"]), "y", "own")],
+        [port("x", [8])],
+        [port("y")],
+        [constant(name, [2, -1]) for name in names],
+    )
+    module = ours.load(file_of(whole, functions=[function], own=1), Meta.device())
+    assert tuple(module(Tensor.zeros((8,), Meta.device())).shape) == (2, 4)
+
+
 def test_functions_of_the_file_are_called_with_their_attributes() -> None:
     """Of two calls one gives the slope, and the other takes the default of LeakyRelu, which is 0.01."""
     inside = node("LeakyRelu", "a", "b")

@@ -104,7 +104,7 @@ class Decorator(Backend, metaclass=NamedByParts):
     def _make_class(cls, inner: type[Backend], *options: type[Any]) -> type[Decorator]:
         attributes = {
             "inner": inner,
-            **{name: getattr(inner, name) for name in ("has_values", "on_host", "widest_int")},
+            **{name: getattr(inner, name) for name in ("has_values", "on_host", "widest_int", "widest_float")},
             "observed": cls.observed or inner.observed,
             "_origin": cls,
             "_options": options,

@@ -121,6 +121,7 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
     is_autodiff: ClassVar[bool] = False
     observed: ClassVar[bool] = False
     widest_int: ClassVar[str] = "int64"
+    widest_float: ClassVar[str] = "float64"
 
     # Devices
 

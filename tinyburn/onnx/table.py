@@ -8,8 +8,9 @@ more than the dtypes that are allowed, one function is the row of several.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
@@ -41,10 +42,10 @@ class Row:
     """
 
     def __init__(
-        self, name: str, version: int, function: Callable[..., Any], numbers: Iterable[int], fixed: Iterable[int]
+        self, name: str, version: int, function: Callable[..., Any], numbers: Container[int], fixed: Container[int]
     ) -> None:
         self.name, self.version, self.function = name, version, function
-        self.numbers, self.fixed = frozenset(numbers), frozenset(fixed)
+        self.numbers, self.fixed = numbers, fixed
         parameters = signature(function).parameters.values()
         keywords = [each for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
         self.context = tuple(each.name for each in keywords if each.name in CONTEXT)
@@ -76,12 +77,12 @@ CONTEXT = ("device", "count", "run")
 OPERATORS: dict[tuple[str, str], list[Row]] = {}
 """The rows of each operator, by its domain and name, from the oldest version to the newest."""
 
-ALL = range(64)
+ALL = range(sys.maxsize)
 """For `Row.numbers`."""
 
 
 def operator(
-    name: str, *versions: int, domain: str = "", numbers: Iterable[int] = (), fixed: Iterable[int] = ()
+    name: str, *versions: int, domain: str = "", numbers: Container[int] = (), fixed: Container[int] = ()
 ) -> Callable[[F], F]:
     """Makes a function the row of an operator's versions. See `Row`."""
 

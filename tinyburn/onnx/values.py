@@ -106,11 +106,6 @@ def dtype_on(dtype: str, device: Device[Any]) -> str:
     return device.backend.widest_int if dtype == "int64" else dtype
 
 
-def wide_float(device: Device[Any]) -> Any:
-    """The Float dtype of a device with the most digits: where there is no int64, there is no float64 either."""
-    return "float64" if device.backend.widest_int == "int64" else "float32"
-
-
 def host(numbers: Any) -> Value:
     """A value on the host, from a NumPy array or scalar of any rank."""
     array: Numbers = np.asarray(numbers)

@@ -25,7 +25,7 @@ _QUIET = 40  # errors alone are logged
 _SETTINGS = "--block --no-stream --progress-after -1"
 """Of ``%%px``: it waits for all ranks, and then shows what they have printed, rank by rank. So a cell that runs twice
 has the same output."""
-_THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_THREADS: dict[str, str] = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Engines:

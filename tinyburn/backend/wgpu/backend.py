@@ -83,6 +83,7 @@ class Wgpu(Strided):
 
     on_host = False
     widest_int = "int32"
+    widest_float = "float32"
 
     @classmethod
     def _open(cls, which: str | int | None, float_dtype: DType, int_dtype: DType) -> Any:

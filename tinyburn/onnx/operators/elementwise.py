@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyburn.onnx.table import operator
-from tinyburn.onnx.values import AnyTensor, Numbers, Value, lifted, wide_float
+from tinyburn.onnx.values import AnyTensor, Numbers, Value, lifted
 from tinyburn.tensor import Tensor
 
 Function: TypeAlias = Callable[..., AnyTensor]
@@ -129,7 +129,7 @@ def _floor_div(a: AnyTensor, b: AnyTensor) -> AnyTensor:
 
 
 def _quotient(a: AnyTensor, b: AnyTensor) -> AnyTensor:
-    dtype = wide_float(a.device)
+    dtype = a.device.backend.widest_float
     return a.cast(dtype).div(b.cast(dtype)).round().cast(a.dtype)
 
 
@@ -150,7 +150,7 @@ def power(base: Value, exponent: Value) -> Value:
     def computed(x: AnyTensor, y: AnyTensor) -> AnyTensor:
         if base.is_float:
             return x.powf(y.cast(base.dtype))
-        dtype = wide_float(x.device)
+        dtype = x.device.backend.widest_float
         return x.cast(dtype).powf(y.cast(dtype)).round().cast(base.dtype)
 
     return lifted(computed, base, exponent)
