@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyburn import ConfigError, NdArray, data
+from tinyburn import ConfigError, DataError, NdArray, data
 
 ITEMS, BATCH = 11, 4
 
@@ -46,6 +46,19 @@ def test_a_rank_without_items_has_tensors_without_samples() -> None:
     *_, (kind, numbers) = loader((3, 4), batcher=batcher)
     assert kind is data.DataLoader
     assert numbers == []
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_what_no_sample_can_be_taken_out_of_is_an_error_and_counts_nowhere_twice(transposed: bool) -> None:
+    class Own:
+        """A batch of a class that nobody knows."""
+
+    def batcher(items: list[Any], device: Any) -> Any:
+        return np.zeros((2, len(items))) if transposed else Own()
+
+    reason = "a ndarray has 2 rows for one sample" if transposed else "a Own is none of these"
+    with pytest.raises(DataError, match=f"this process has no item of a batch, and {reason}"):
+        list(loader((3, 4), batcher=batcher))
 
 
 def test_a_state_of_one_part_is_that_of_every_other() -> None:

@@ -9,11 +9,13 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.parallel.ranks import MPIEXEC, ROOT, SECONDS, needs_mpi
+from tests.parallel.test_faults import wait_until
 from tinyburn import BackendUnavailable, ConfigError, parallel
 
 SIZE = 2
@@ -25,24 +27,18 @@ def engines() -> Iterator[parallel.Engines]:
     if MPIEXEC is None:
         pytest.skip("there is no mpiexec: pip install mpi4py mpich")
     with parallel.Engines(SIZE) as ranks:
-        ranks.run(_world)
+        ranks._view.execute("from tinyburn import parallel; comm = parallel.Mpi()")  # as a cell with %%px does
         yield ranks
-
-
-def _world() -> None:
-    """Names for the functions below, which run in the engines and not here."""
-    from tinyburn import parallel
-
-    globals().update(parallel=parallel, comm=parallel.Mpi())
 
 
 def test_results_come_by_rank(engines: parallel.Engines) -> None:
     assert repr(engines) == "Engines(2)"
-    assert engines.run(lambda add: (comm.rank + add, comm.size), 10) == [(10, 2), (11, 2)]  # type: ignore[name-defined]  # noqa: F821
+    assert sorted(engines.run(lambda text: (text, len(text)), "abc")) == [("abc", 3)] * 2
+    assert engines["comm.rank"] == [0, 1]
 
 
 def test_variables_are_fetched_from_all_ranks(engines: parallel.Engines) -> None:
-    engines._view.execute("from tinyburn import parallel; mine = [parallel.Mpi().rank]")  # as a cell with %%px does
+    engines._view.execute("mine = [comm.rank]")
     assert engines["mine"] == [[0], [1]]
 
 
@@ -56,53 +52,65 @@ def test_each_rank_has_one_thread_for_its_arithmetic(engines: parallel.Engines) 
     assert "MKL_NUM_THREADS" not in os.environ, "what was set for them is not set here"
 
 
-def test_after_an_interrupted_meeting_a_new_communicator_goes_on(engines: parallel.Engines) -> None:
-    """Rank 1 does not come, as one whose cell has failed. Rank 0 waits for it, until somebody interrupts."""
+def fail_on_rank_1() -> None:
+    from tinyburn.parallel.ending import _communicators
 
-    def interrupted() -> str:
-        import signal as signals
-        from contextlib import suppress
+    comm = _communicators[0]
+    if comm.rank == 1:
+        raise ZeroDivisionError("division by zero")
+    comm.meet("without rank 1")
 
-        if comm.rank == 1:  # type: ignore[name-defined]  # noqa: F821
-            return "away"
-        signals.signal(signals.SIGALRM, signals.default_int_handler)
-        signals.setitimer(signals.ITIMER_REAL, 0.2)
-        with suppress(KeyboardInterrupt):
-            comm.meet("alone")  # type: ignore[name-defined]  # noqa: F821
-        try:
-            comm.meet("again")  # type: ignore[name-defined]  # noqa: F821
-        except Exception as error:
-            return str(error)
-        return "no error"
 
-    said, away = engines.run(interrupted)
-    assert away == "away"
-    assert "again" in said
-    assert "a meeting of these ranks was interrupted" in said
-    assert "make a new Mpi() on all ranks" in said
-    assert engines.run(lambda: parallel.Mpi().gather("after", "here")) == [["here", "here"]] * 2
+@pytest.mark.parametrize("way", ["cell", "function"])
+def test_what_fails_on_one_rank_ends_on_the_others(engines: parallel.Engines, way: str) -> None:
+    """And after that all of them go on."""
+    cell = "if comm.rank == 1: 1 / 0\ncomm.meet('without rank 1')"
+    with pytest.raises(Exception, match="exceptions raised") as caught:
+        engines._view.execute(cell, silent=False) if way == "cell" else engines.run(fail_on_rank_1)
+    text = "\n".join(caught.value.render_traceback())
+    assert "ZeroDivisionError" in text
+    assert "rank 1 has failed: ZeroDivisionError: division by zero" in text
+    engines._view.execute("comm.renew(); after = comm.gather('after', 'here')")
+    assert engines["after"] == [["here", "here"]] * 2
+
+
+def test_what_has_been_stopped_says_so() -> None:
+    ranks = parallel.Engines.__new__(parallel.Engines)
+    ranks.size, ranks._end = 2, SimpleNamespace(alive=False)
+    for ask in (lambda: ranks.run(len, "abc"), lambda: ranks["x"]):
+        with pytest.raises(ConfigError, match=r"have been stopped[\s\S]*parallel\.Engines\(2\)"):
+            ask()
 
 
 # How they end
 
 
-def processes_of(group: int) -> list[str]:
-    """The command lines of a process group that are still running."""
-    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
-    return [row[2] for row in rows if int(row[0]) == group and not row[1].startswith("Z")]
+def processes_in(folder: Path) -> list[str]:
+    """The command lines of processes that have to do with a folder, by their environment or their arguments."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if str(folder).encode() in words and int(process.name) != os.getpid():
+            found.append(words[:200].decode(errors="replace"))
+    return found
 
 
 @needs_mpi
-def test_they_end_with_a_program_that_fails(tmp_path: Path) -> None:
-    check_end(tmp_path, "1 / 0", 1)
+def test_they_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    check_end(tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL)
 
 
 @needs_mpi
 @pytest.mark.variants
 @pytest.mark.parametrize(
     ("end", "code"),
-    [("ranks.stop(); ranks.stop()", 0), ("del ranks", 0), ("raise SystemExit(3)", 3), ("", 0)],
+    [
+        *(("ranks.stop(); ranks.stop()", 0), ("del ranks", 0), ("raise SystemExit(3)", 3), ("", 0)),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+    ],
 )
 def test_they_end_with_the_program_however_it_ends(tmp_path: Path, end: str, code: int) -> None:
     check_end(tmp_path, end, code)
@@ -124,21 +132,16 @@ def check_end(tmp_path: Path, end: str, code: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", program],
         cwd=ROOT,
+        env={**os.environ, "IN": str(tmp_path)},  # which the ranks have from it too
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
-    try:
-        printed, _ = process.communicate(timeout=2 * SECONDS)
-    finally:
-        left = processes_of(process.pid)
-        for line in left:
-            print("left:", line)
-        if left:
-            os.killpg(process.pid, signal.SIGKILL)
+    printed, _ = process.communicate(timeout=2 * SECONDS)
     assert process.returncode == code, printed
-    assert left == []
+    wait_until(lambda: processes_in(tmp_path) == [] and list(tmp_path.iterdir()) == [])
+    assert processes_in(tmp_path) == []
     assert list(tmp_path.iterdir()) == [], "nothing is left in the folder for temporary files"
 
 

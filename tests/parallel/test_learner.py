@@ -127,10 +127,14 @@ def test_what_a_learner_takes_for_a_communicator() -> None:
     sharded = parallel.Sharded(optim.AdamConfig().init(), comm)
     with pytest.raises(ConfigError, match=r"comm is 3, and should be a communicator"):
         train.Learner(model, optim.AdamConfig().init(), loss, lr=0.1, comm=3)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="shares with other ranks than those of comm"):
+    with pytest.raises(ConfigError, match=r"the optimizer shares by Pretend\(rank=0, size=2\)"):
         train.Learner(model, sharded, loss, lr=0.1)
     with pytest.raises(ConfigError, match="gradient norm looks at whole gradients"):
         train.Learner(model, sharded, loss, lr=0.1, comm=comm, metrics=[train.GradientNorm()])
+    alone = parallel.Alone()
+    sharded = parallel.Sharded(optim.AdamConfig().init(), alone)
+    with pytest.raises(ConfigError, match="gradient norm looks at whole gradients"):  # as on several ranks
+        train.Learner(model, sharded, loss, lr=0.1, comm=alone, metrics=[train.GradientNorm()])
 
 
 def test_a_job_of_a_learner_is_planned_for_a_rank_of_many() -> None:

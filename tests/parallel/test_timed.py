@@ -221,7 +221,7 @@ def test_a_plan_is_no_part_of_a_lap() -> None:
 
 def test_only_a_communicator_is_timed() -> None:
     for wrong in (None, 3, "mpi", parallel.Mpi, optim.AdamConfig()):
-        with pytest.raises(ConfigError, match=r"is no communicator[\s\S]*parallel\.Timed\(parallel\.Mpi\(\)\)"):
+        with pytest.raises(ConfigError, match=r"should be a communicator[\s\S]*parallel\.Mpi\(\)"):
             Timed(wrong)  # type: ignore[arg-type]
     with pytest.raises(BackendMismatch, match="NdArray is not a device"):
         Timed(parallel.Alone(), NdArray)  # type: ignore[arg-type]

@@ -161,15 +161,30 @@ def to_tensors(stacked: Any, device: Device[Any]) -> Any:
 
 
 def without_samples(batch: Any) -> Any:
-    """A batch like this one with 0 samples: each tensor, array and list in it has none along its first dim."""
+    """A batch of one sample with 0 samples: each tensor, array and list in it has none along its first dim.
+
+    Raises DataError for what a sample cannot be taken out of: of several processes it would count in two.
+    """
     if isinstance(batch, Tensor | np.ndarray | list):
+        if len(batch) != 1:
+            raise _not_shared(f"a {type(batch).__name__} has {len(batch)} rows for one sample")
         return batch[:0]
     if isinstance(batch, Mapping):
         return {name: without_samples(value) for name, value in batch.items()}
     if isinstance(batch, tuple):
         parts = [without_samples(value) for value in batch]
         return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
-    if dataclasses.is_dataclass(batch):
+    if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
         names = [field.name for field in dataclasses.fields(batch)]
         return _filled(batch, {name: without_samples(getattr(batch, name)) for name in names})
-    return batch
+    if batch is None or isinstance(batch, str | bytes | int | float | complex | np.generic | type):
+        return batch
+    raise _not_shared(f"a {type(batch).__name__} is none of these")
+
+
+def _not_shared(reason: str) -> DataError:
+    wanted = (
+        "a batch is shared by its rows, in tensors, arrays and lists, and in tuples, dicts and dataclasses of these"
+    )
+    hint = "let the batcher return one of them, or take batches with an item for each rank"
+    return DataError("DataLoader", [f"this process has no item of a batch, and {reason}", wanted], hint=hint)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tinyburn.base.dtype import DType
 from tinyburn.base.errors import ConfigError
-from tinyburn.base.shape import Shape, num_elements
+from tinyburn.base.shape import Shape, is_count, num_elements
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
@@ -52,6 +52,13 @@ class Entry(NamedTuple):
 
 Bucket: TypeAlias = tuple[int, ...]
 """The entries that travel in one message, by their places in the list of all."""
+
+
+def check_bytes(asked: str, bucket_bytes: object) -> None:
+    """Raises ConfigError for what is no size of buckets."""
+    if not is_count(bucket_bytes):
+        reason = f"bucket_bytes is {bucket_bytes!r}, and must be a whole number of 0 or more"
+        raise ConfigError(asked, reason, hint=f"leave it out: it is {BUCKET_BYTES}")
 
 
 def trained(asked: str, model: Any) -> list[tuple[str, AnyParam]]:

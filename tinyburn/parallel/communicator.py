@@ -8,17 +8,16 @@ call that the others do not make would be waited for without end.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from tinyburn.backend import Device
-from tinyburn.base.errors import DTypeMismatch, GraphError, RanksDiffer, ShapeError
-from tinyburn.base.shape import num_elements
+from tinyburn.base.errors import ConfigError, DTypeMismatch, GraphError, RanksDiffer, ShapeError
+from tinyburn.base.shape import is_count, num_elements
 from tinyburn.base.shares import share, share_counts
 from tinyburn.tensor import Tensor
 from tinyburn.tensor.checks import check_tensor
@@ -26,7 +25,7 @@ from tinyburn.tensor.checks import check_tensor
 AnyTensor: TypeAlias = Tensor[Any, Any, Any]
 Primitive: TypeAlias = Any
 Values: TypeAlias = np.ndarray[Any, Any]
-E = TypeVar("E", bound=Exception)
+E = TypeVar("E", bound=BaseException)
 
 MOST_NUMBERS = 6
 """How many numbers a rank can bring to a meeting."""
@@ -57,7 +56,6 @@ class Communicator(ABC):
     def __deepcopy__(self, _: object) -> Communicator:
         return self
 
-    @abstractmethod
     def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
         """Waits until every rank is at this place of the program, and returns what each of them brings.
 
@@ -65,8 +63,29 @@ class Communicator(ABC):
             place: what this rank is about to do, in words; the others have to say the same.
             numbers: at most six, as many on each rank; whole ones up to 2**53 stay exact.
 
-        Raises RanksDiffer, on every rank, if one says something else.
+        Raises RanksDiffer, on every rank, if one says something else, and on those that wait, if one has failed.
         """
+        if len(numbers) > MOST_NUMBERS:
+            reason = f"a rank brings at most {MOST_NUMBERS} numbers to a meeting, and these are {len(numbers)}"
+            raise ConfigError("meet", reason, hint="comm.gather(place, value) takes lists")
+        return self._meet(place, numbers)
+
+    @abstractmethod
+    def _meet(self, place: str, numbers: tuple[float, ...]) -> list[tuple[float, ...]]:
+        """See `meet`."""
+
+    def tell(self, words: str) -> None:  # noqa: B027  there may be nobody
+        """Says that this rank has failed: those that wait for it, now or later, raise RanksDiffer with these words.
+
+        It waits for nobody. After that, the ranks are at different places, and have to `renew` the communicator.
+        """
+
+    def on_every_rank(self, error: E) -> E:
+        """Marks an error that all ranks raise at this place, so that one of them speaks for all."""
+        return error
+
+    def renew(self) -> None:  # noqa: B027
+        """Makes it usable again after a failure. All ranks have to call it; it does nothing where none has failed."""
 
     @abstractmethod
     def gather(self, place: str, value: Any) -> list[Any]:
@@ -85,6 +104,9 @@ class Communicator(ABC):
             root: the rank whose values they are.
             is_met: whether the ranks have met for this already. That goes for the other methods too.
         """
+        if not (is_count(root) and root < self.size):
+            reason = f"the root is {root!r}, and ranks are whole numbers from 0 to {self.size - 1}"
+            raise ConfigError("broadcast", reason, hint="comm.broadcast(x) sends the values of rank 0")
         swap = partial(self._send, root)
         return self._exchanged(f"broadcast from {root}", tensor, swap, self.rank == root, is_met)
 
@@ -94,7 +116,7 @@ class Communicator(ABC):
         ``is_spare`` says that nobody else can see the tensor, so that the sum may be written over it: see
         `Backend.into`. Raises DTypeMismatch for truth values.
         """
-        return self._widely("all_reduce", tensor, self._sum, is_spare, is_met)
+        return self._summed("all_reduce", tensor, self._sum, is_spare, is_met)
 
     def reduce_scatter(self, tensor: AnyTensor, *, is_met: bool = False) -> AnyTensor:
         """This rank's `shard` of the sum over all ranks: of a shape ``(count,)``, as all parts are.
@@ -103,7 +125,7 @@ class Communicator(ABC):
         """
         _check_flat("reduce_scatter", tensor)
         part = share(tensor.shape[0], self.rank, self.size)
-        return self._widely("reduce_scatter", tensor, self._sum_part, False, is_met, part.stop - part.start)
+        return self._summed("reduce_scatter", tensor, self._sum_part, False, is_met, part.stop - part.start)
 
     def all_gather(self, part: AnyTensor, count: int, *, is_met: bool = False) -> AnyTensor:
         """The parts of all ranks one after another, ``(count,)``: what `reduce_scatter` has taken apart.
@@ -117,7 +139,7 @@ class Communicator(ABC):
             raise ShapeError("all_gather", reason, hint="hand it what reduce_scatter returns, or x[shard(count, comm)]")
         return self._exchanged("all_gather", part, partial(self._join, count), False, is_met, count)
 
-    def _widely(
+    def _summed(
         self, name: str, tensor: AnyTensor, swap: Any, is_spare: bool, is_met: bool, count: int | None = None
     ) -> AnyTensor:
         """A sum. Numbers of 16 bits are added up in 32, if the library would not do it by itself."""
@@ -131,7 +153,7 @@ class Communicator(ABC):
     def _exchanged(
         self, name: str, tensor: AnyTensor, swap: Any, is_spare: bool, is_met: bool, count: int | None = None
     ) -> AnyTensor:
-        """What ``swap(device, a, may_overwrite)`` makes of the values, lying row-major in one dim."""
+        """What ``swap(device, a, may_overwrite)`` makes of the values, in one dim."""
         check_tensor(name, tensor)
         if getattr(tensor.primitive, "is_tracked", False):
             reason = "no gradient goes through other processes, and this tensor is tracked"
@@ -149,7 +171,7 @@ class Communicator(ABC):
         received = flat._new(result)
         return received if count is not None or tensor.rank == 1 else received.reshape(tensor.shape)
 
-    # What a library does, on the arrays of the innermost backend: each of rank 1, and row-major
+    # What a library does, on the arrays of the innermost backend, each of rank 1
 
     @abstractmethod
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
@@ -175,8 +197,7 @@ class Alone(Communicator):
     def __init__(self) -> None:
         self.rank, self.size = 0, 1
 
-    def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
-        """See `Communicator`."""
+    def _meet(self, place: str, numbers: tuple[float, ...]) -> list[tuple[float, ...]]:
         return [numbers]
 
     def gather(self, place: str, value: Any) -> list[Any]:
@@ -205,9 +226,10 @@ def innermost(device: Any) -> Device[Any]:
 
 
 def on_host(swap: Callable[[Values, bool], Values], device: Device[Any], a: Primitive, may_overwrite: bool) -> Any:
-    """A swap of NumPy's arrays for a device of any backend; values that lie elsewhere come to the host and go back."""
+    """A swap of NumPy's arrays for a device of any backend; values that lie elsewhere come to the host and go back.
+    What a library of communication is handed lies without gaps."""
     if device.backend.on_host:
-        return swap(a, may_overwrite)
+        return swap(np.ascontiguousarray(a), may_overwrite)
     return device.backend.from_numpy(swap(device.backend.to_numpy(a), True), device)
 
 
@@ -218,38 +240,57 @@ def _check_flat(name: str, tensor: AnyTensor) -> None:
         raise ShapeError(name, reason, hint="write x.reshape((-1,)) first, and give the result its shape again")
 
 
+def check_comm(asked: str, comm: object) -> None:
+    """Raises ConfigError for what is no communicator."""
+    if not isinstance(comm, Communicator):
+        reason = f"comm is {comm!r}, and should be a communicator"
+        raise ConfigError(asked, reason, hint="write parallel.Mpi(), or parallel.Alone() for a single process")
+
+
 # What is said when ranks differ
 
 
-def on_every_rank(error: E) -> E:
-    """Marks an error that all ranks raise at this place, so that one of them speaks for all: see `ending`."""
-    error.is_on_every_rank = True  # type: ignore[attr-defined]
+def spoken_by(error: E, rank: int, who: str) -> E:
+    """Marks an error that several ranks have, so that one of them speaks for all: see `ending`.
+
+    Args:
+        rank: of the world; the one that speaks.
+        who: has the error, in words.
+    """
+    error.speaker, error.who = rank, who  # type: ignore[attr-defined]
     return error
 
 
-def differing(said: Sequence[str]) -> NoReturn:
-    """Raises RanksDiffer with the first line in which the ranks differ, and who says what."""
-    lines = [text.splitlines() or [""] for text in said]
+def is_told(error: BaseException) -> bool:
+    """Whether other ranks have this error, or know of it."""
+    return hasattr(error, "speaker")
+
+
+def differing(said: Sequence[str]) -> RanksDiffer:
+    """An error with the first line in which the ranks differ, and who says what."""
+    lines = [text.split("\n") for text in said]
     longest = max(map(len, lines))
     columns = ([rows[at] if at < len(rows) else "nothing more" for rows in lines] for at in range(longest))
     column = next(column for column in columns if len(set(column)) > 1)
     headings = {rows[0] for rows in lines}
     given: dict[str, str] = {"at": headings.pop()} if len(headings) == 1 and len(lines[0]) > 1 else {}
     for line in dict.fromkeys(column):
-        ranks = [rank for rank, one in enumerate(column) if one == line]
-        given[_ranks(ranks)] = line
+        given[ranks_named([rank for rank, one in enumerate(column) if one == line])] = line
     reason = "all ranks have to do the same, in the same order, with the same names, shapes and dtypes"
     hint = "look for what depends on the rank: a branch, another number of batches, another model"
-    raise on_every_rank(RanksDiffer("the ranks are at different places", reason, given=given, hint=hint))
+    return RanksDiffer("the ranks are at different places", reason, given=given, hint=hint)
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def ranks_named(ranks: Sequence[int]) -> str:
+    """Some ranks, in words."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     shown = ", ".join(map(str, ranks[:4]))
     return f"ranks {shown}" + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
 
 
-def is_total(numbers: Sequence[float]) -> bool:
-    """Whether these can be weights: finite, none below 0, and not all of them 0."""
-    return all(0 <= number < math.inf for number in numbers) and any(numbers)
+def words_of(error: BaseException) -> str:
+    """An error in one line: its kind, and why it was raised."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    reasons = [line.removeprefix("because ") for line in lines if line.startswith("because ")]
+    return f"{type(error).__name__}: {(reasons or lines or [''])[0]}".removesuffix(": ")

@@ -2,7 +2,8 @@
 
 MPI by itself waits. A rank that has ended by an exception is waited for by the others until somebody kills them, and
 so is one that has done its work and gone while they still call it. So from the first communicator on an exception that
-nobody catches ends all ranks, after it is printed; and at the end of the program they meet once more.
+nobody catches ends all ranks, after it is printed; in a notebook, where the process goes on, the others are told of it;
+and at the end of the program all of them meet once more.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import io
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr, suppress
+from contextlib import redirect_stderr
 from types import TracebackType
 from typing import Any
 
 from tinyburn.base.errors import RanksDiffer
 
-from .communicator import Communicator
+from .communicator import Communicator, is_told, words_of
 
 END = "the end of the program"
 
@@ -30,27 +31,46 @@ _HEARD_SECONDS = 0.5
 _OTHERS_SECONDS = 5.0
 """How long a rank whose error all have waits for another one to print it, and to end all of them."""
 
-_communicators: list[Communicator] = []
+_communicators: list[Any] = []
+"""Each `Mpi` of several ranks."""
 
 
-def end_together(mpi: Any, comm: Communicator) -> None:
-    """Arranges both for one more communicator."""
+def end_together(mpi: Any, comm: Any) -> None:
+    """Arranges all of it for one more communicator."""
     if not _communicators:
         atexit.register(_finish, mpi)
         sys.excepthook = _Hook(mpi, sys.excepthook)
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if shell is not None:
+            shell.events.register("post_run_cell", _after_cell)
     _communicators.append(comm)
 
 
-def tell_of(error: Exception, comm: Communicator) -> None:
-    """Tells the others of an error that only this rank has, where they wait for it to come to a meeting.
+def tell_of(error: BaseException, comm: Communicator) -> None:
+    """Tells the others of an error that they do not have. Those that wait for this rank, now or later, raise
+    RanksDiffer with it; so all ranks leave their step by an error, also where the exception is caught in the end."""
+    if not is_told(error):
+        comm.tell(words_of(error))
 
-    They raise RanksDiffer with its first line; so all ranks leave their step by an error, also where the exception is
-    caught in the end, as in a notebook.
-    """
-    if comm.size > 1 and not getattr(error, "is_on_every_rank", False):
-        line = next(iter(str(error).splitlines()), "")
-        with suppress(RanksDiffer):
-            comm.meet(f"{type(error).__name__}: {line}")
+
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, on a rank whose process goes on if it fails."""
+    try:
+        return function(*arguments)
+    except BaseException as error:
+        _tell_all(error)
+        raise
+
+
+def _after_cell(result: Any) -> None:
+    error = result.error_before_exec or result.error_in_exec
+    if error is not None:
+        _tell_all(error)
+
+
+def _tell_all(error: BaseException) -> None:
+    for comm in _communicators:
+        tell_of(error, comm)
 
 
 class _Hook:
@@ -63,36 +83,33 @@ class _Hook:
         return "_Hook()"
 
     def __call__(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        def describe() -> None:
-            self._before(kind, error, traceback)
-
-        code = _STOPPED if issubclass(kind, KeyboardInterrupt) else _FAILED
-        _end_all(self._mpi, describe, code, getattr(error, "is_on_every_rank", False))
+        _end_all(self._mpi, error, lambda: self._before(kind, error, traceback))
 
 
 def _finish(mpi: Any) -> None:
     """The last meeting. Who comes to another one learns that this rank has ended, and so does this one."""
     try:
         for comm in _communicators:
-            comm.meet(END)
-    except KeyboardInterrupt:
-        _end_all(mpi, lambda: print("KeyboardInterrupt", file=sys.stderr), _STOPPED, False)
+            if comm.is_usable:
+                comm.meet(END)
+    except KeyboardInterrupt as error:
+        _end_all(mpi, error, lambda: print("KeyboardInterrupt", file=sys.stderr))
     except RanksDiffer as error:
         words = f"RanksDiffer: {error}"
-        _end_all(mpi, lambda: print(words, file=sys.stderr), _FAILED, True)
+        _end_all(mpi, error, lambda: print(words, file=sys.stderr))
 
 
-def _end_all(mpi: Any, describe: Callable[[], None], code: int, is_on_every_rank: bool) -> None:
-    """Prints what ``describe`` prints, in one piece, and ends all ranks. Of an error that all have one rank speaks."""
+def _end_all(mpi: Any, error: BaseException, describe: Callable[[], None]) -> None:
+    """Prints what ``describe`` prints, in one piece, and ends all ranks. Of an error that several have one speaks."""
     world = mpi.COMM_WORLD
-    if is_on_every_rank and world.rank > 0:
+    if getattr(error, "speaker", world.rank) != world.rank:
         time.sleep(_OTHERS_SECONDS)
     words = io.StringIO()
     with redirect_stderr(words):
         describe()
-    who = "all ranks have this error" if is_on_every_rank else f"rank {world.rank} of {world.size} has this error"
+    who = getattr(error, "who", f"rank {world.rank} of {world.size} has")
     sys.stdout.flush()
-    sys.stderr.write(f"{who}, so all of them end:\n{words.getvalue()}")
+    sys.stderr.write(f"{who} this error, so all of them end:\n{words.getvalue()}")
     sys.stderr.flush()
     time.sleep(_HEARD_SECONDS)
-    world.Abort(code)
+    world.Abort(_STOPPED if isinstance(error, KeyboardInterrupt) else _FAILED)

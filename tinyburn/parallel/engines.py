@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from weakref import finalize
 from tinyburn.base.errors import BackendUnavailable, ConfigError
 from tinyburn.base.machine import how_to_install
 from tinyburn.base.shape import is_count
+
+from .ending import called
 
 _SECONDS = 60
 """The most that a start may take."""
@@ -36,13 +39,14 @@ class Engines:
     ``ranks.run(function, ...)`` calls a function on each. As a context manager it stops them at the end. They end with
     the notebook's kernel in any case. Each has one thread for its arithmetic, as ranks share the machine's cores.
 
-    A rank that waits for one whose cell has failed waits until you interrupt the cell; after that, make a new `Mpi`.
+    If the cell of one rank fails, those that wait for it raise RanksDiffer. Then all call ``comm.renew()``, or make a
+    new `Mpi`.
 
     Args:
         size: how many ranks.
 
     Raises BackendUnavailable, with the way to get it, where ipyparallel, mpi4py or ``mpiexec`` is missing, or where the
-    ranks do not start.
+    ranks do not start; and ConfigError for what is asked of ranks that have been stopped.
     """
 
     def __init__(self, size: int) -> None:
@@ -50,22 +54,29 @@ class Engines:
             raise ConfigError("Engines", f"size is {size!r}, and must be a whole number above 0")
         self.size = size
         ipyparallel = _library()
-        folder = TemporaryDirectory(prefix="tinyburn-ranks-")
-        cluster = ipyparallel.Cluster(n=size, engines="mpi", profile_dir=folder.name, log_level=_QUIET)
-        self._end = finalize(self, _end, cluster, folder)  # by `stop`, or with this object, or with Python
+        self._folder = TemporaryDirectory(prefix="tinyburn-ranks-")
+        self._cluster = ipyparallel.Cluster(n=size, engines="mpi", profile_dir=self._folder.name, log_level=_QUIET)
+        self._end = finalize(self, _end, self._cluster, self._folder)  # by `stop`, or with this object, or with Python
         try:
-            with _environment():
-                cluster.start_cluster_sync()
-            client = cluster.connect_client_sync()
-            client.wait_for_engines(size, timeout=_SECONDS, interactive=False)
-            self._view: Any = client[:]
-            self._activate()
+            self._start()
         except BaseException as error:
             self.stop()
             if not isinstance(error, Exception):
                 raise
             hint = "try mpiexec -n 2 python -c 'import mpi4py.MPI' in a terminal: it should say nothing"
             raise BackendUnavailable("parallel.Engines", f"{size} ranks do not start: {error}", hint=hint) from error
+
+    def _start(self) -> None:
+        with _environment():
+            self._cluster.start_cluster_sync()
+        started = [self._cluster.controller, *self._cluster.engines.values()]
+        watch = _watch(self._folder.name, [launcher.pid for launcher in started])
+        client = self._cluster.connect_client_sync()
+        self._end.detach()
+        self._end = finalize(self, _end, self._cluster, self._folder, client, watch)
+        client.wait_for_engines(self.size, timeout=_SECONDS, interactive=False)
+        self._view: Any = client[:]
+        self._activate()
 
     def __repr__(self) -> str:
         return f"Engines({self.size})"
@@ -80,17 +91,23 @@ class Engines:
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What ``function(*arguments)`` returns on each rank, by rank. All of them are sent through `pickle`."""
-        results: list[Any] = self._view.apply_sync(function, *arguments)
+        results: list[Any] = self._running().apply_sync(called, function, *arguments)
         return results
 
     def __getitem__(self, name: str) -> list[Any]:
         """The value of a variable on each rank, by rank."""
-        values: list[Any] = self._view.pull(name, block=True)
+        values: list[Any] = self._running().pull(name, block=True)
         return values
 
     def stop(self) -> None:
         """Ends the ranks. To do it again does nothing."""
         self._end()
+
+    def _running(self) -> Any:
+        if not self._end.alive:
+            hint = f"start others: ranks = parallel.Engines({self.size})"
+            raise ConfigError("Engines", "these ranks have been stopped", hint=hint)
+        return self._view
 
     def _activate(self) -> None:
         """``%%px``, where there is a notebook."""
@@ -101,9 +118,35 @@ class Engines:
             shell.run_line_magic("pxconfig", _SETTINGS)
 
 
-def _end(cluster: Any, folder: TemporaryDirectory[str]) -> None:
+def _end(
+    cluster: Any, folder: TemporaryDirectory[str], client: Any = None, watch: subprocess.Popen[bytes] | None = None
+) -> None:
+    if client is not None:
+        client.close()
     cluster.stop_cluster_sync()
+    if watch is not None:
+        watch.kill()
+        watch.communicate()
     folder.cleanup()
+
+
+_WATCH = """
+import os, shutil, signal, sys
+sys.stdin.read()  # until the other end of the pipe is closed, as it is with its process
+folder, *pids = sys.argv[1:]
+for pid in map(int, pids):
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except OSError:
+        pass
+shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
+def _watch(folder: str, pids: list[int]) -> subprocess.Popen[bytes]:
+    """A process that ends what was started, and removes the folder, if this one is killed and cannot do it itself."""
+    command = [sys.executable, "-c", _WATCH, folder, *map(str, pids)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 @contextmanager

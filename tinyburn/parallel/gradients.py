@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 from tinyburn.autodiff import Gradients
@@ -12,8 +13,19 @@ from tinyburn.module import Module, Param
 from tinyburn.optim.update import phase
 from tinyburn.tensor import Tensor
 
-from .buckets import BUCKET_BYTES, Bucket, Entry, buckets_of, entries_of, joined, parted, said_of, trained
-from .communicator import AnyTensor, Communicator, on_every_rank
+from .buckets import (
+    BUCKET_BYTES,
+    Bucket,
+    Entry,
+    buckets_of,
+    check_bytes,
+    entries_of,
+    joined,
+    parted,
+    said_of,
+    trained,
+)
+from .communicator import MOST_NUMBERS, AnyTensor, Communicator, check_comm
 
 AnyParam: TypeAlias = Param[Any, Any]
 
@@ -53,7 +65,7 @@ def all_reduce(
     grads: Gradients[Any] | None,
     model: Module,
     comm: Communicator,
-    samples: float = 1,
+    samples: float | None = None,
     *,
     bucket_bytes: int = BUCKET_BYTES,
 ) -> Gradients[Any]:
@@ -69,16 +81,20 @@ def all_reduce(
         grads: of this rank; None if it had no samples.
         model: with the same parameters everywhere.
         comm: who takes part. With a single rank ``grads`` are returned as they are.
-        samples: how many this rank's loss was the mean of. 0 for none; then its gradients do not count.
+        samples: how many this rank's loss was the mean of; without it, each rank with gradients counts alike. 0 for
+            none; then its gradients do not count.
         bucket_bytes: gradients of at most so many bytes share messages of at most so many; 0 for one message each.
 
     Raises:
         RanksDiffer: the models have other names, shapes or dtypes, or a rank does something else.
-        ConfigError: no rank has samples, or their number is negative or no number; or these are no gradients.
+        ConfigError: no rank has samples, or their number is negative or no number; or these are no gradients, no model
+            or no communicator.
     """
+    check_bytes("all_reduce", bucket_bytes)
+    weight = check_part("all_reduce", grads, comm, samples)
     if comm.size == 1 and grads is not None:
         return grads
-    part = meet_for("all_reduce", grads, trained("all_reduce", model), comm, samples)
+    part = meet_for("all_reduce", grads, trained("all_reduce", model), comm, weight)
     leaves: dict[Any, AnyTensor] = {}
     exclusive: set[Any] = set()
     with phase("communication", part.params[0][1].val()):
@@ -109,6 +125,23 @@ def weighted(part: Part, bucket: Bucket, asked: str) -> AnyTensor:
     return whole * part.weight
 
 
+def check_part(asked: str, grads: Any, comm: Any, samples: Any) -> float:
+    """By how many samples this rank's gradients count. Raises ConfigError, with every reason."""
+    check_comm(asked, comm)
+    reasons = []
+    if not isinstance(grads, Gradients | None):
+        reasons.append(f"{type(grads).__name__} holds no gradients: hand it what loss.backward() returns")
+    if samples is None:
+        samples = 0 if grads is None else 1
+    if isinstance(samples, bool) or not isinstance(samples, Real) or not 0 <= float(samples) < math.inf:
+        reasons.append(f"rank {comm.rank} has {samples!r} samples, and that is no number of 0 or more")
+    elif grads is None and samples:
+        reasons.append(f"rank {comm.rank} has {samples!r} samples and no gradients of them")
+    if reasons:
+        raise ConfigError(asked, reasons, hint="samples is how many this rank's loss was the mean of: x.shape[0]")
+    return float(samples)
+
+
 def meet_for(
     asked: str, grads: Gradients[Any] | None, params: list[tuple[str, AnyParam]], comm: Communicator, samples: float
 ) -> Part:
@@ -116,36 +149,22 @@ def meet_for(
 
     Raises as `all_reduce` does.
     """
-    if not isinstance(grads, Gradients | None):
-        reason = f"{type(grads).__name__} holds no gradients"
-        raise ConfigError(asked, reason, hint="hand it what loss.backward() returns, or None without samples")
     entries = entries_of(params)
     grads = grads if samples else None
     values = [param.val() for _, param in params]
     own = [value.is_require_grad if grads is None else grads.reaches(value) for value in values]
-    is_number = isinstance(samples, int | float)
-    first, *more = _numbers(own)
-    met = comm.meet(f"{asked} of these gradients\n{said_of(entries)}", samples if is_number else math.nan, first)
+    flags = _numbers(own)
+    met = comm.meet(f"{asked} of these gradients\n{said_of(entries)}", samples, *flags[: MOST_NUMBERS - 1])
     weights = [row[0] for row in met]
-    _check_weights(asked, weights)
-    told = [[row[1]] for row in met]
-    if more:
-        rest = comm.gather(f"{asked}: which gradients there are", more)
+    if not any(weights):
+        reason = "no rank has any samples, so there is no mean"
+        raise comm.on_every_rank(ConfigError(asked, reason, hint="leave out a step for which nobody has samples"))
+    told = [list(row[1:]) for row in met]
+    if len(flags) >= MOST_NUMBERS:
+        rest = comm.gather(f"{asked}: which gradients there are", flags[MOST_NUMBERS - 1 :])
         told = [one + other for one, other in zip(told, rest, strict=True)]
     wanted = _any_of([row for row, weight in zip(told, weights, strict=True) if weight], len(params))
     return Part(params, entries, wanted, samples / sum(weights), grads)
-
-
-def _check_weights(asked: str, weights: Sequence[float]) -> None:
-    """Every rank has read the same, so all of them raise, or none."""
-    bad = [
-        f"rank {rank} brings {weight:g} samples" for rank, weight in enumerate(weights) if not 0 <= weight < math.inf
-    ]
-    if not bad and not any(weights):
-        bad = ["no rank has any samples, so there is no mean"]
-    if bad:
-        hint = "samples is how many this rank's loss was the mean of: x.shape[0]"
-        raise on_every_rank(ConfigError(asked, bad, hint=hint))
 
 
 def _any_of(told: Sequence[Sequence[float]], count: int) -> tuple[bool, ...]:

@@ -11,7 +11,7 @@ from tinyburn.base.errors import BackendMismatch, BackendUnavailable
 from tinyburn.base.machine import how_to_install
 from tinyburn.base.shares import share, share_counts
 
-from .communicator import Communicator, Primitive, innermost
+from .communicator import Communicator, E, Primitive, innermost
 from .mpi import Mpi
 
 
@@ -34,13 +34,30 @@ class Nccl(Communicator):
         self._number = _number_of(device)
         self._mpi = Mpi() if mpi is None else mpi
         self.rank, self.size = self._mpi.rank, self._mpi.size
+        self._open()
+
+    def _open(self) -> None:
         identity = self._mpi.gather("NCCL begins", self._nccl.get_unique_id() if self.rank == 0 else None)[0]
         with self._on_gpu():
             self._comm: Any = self._nccl.NcclCommunicator(self.size, identity, self.rank)
 
-    def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
-        """See `Communicator`."""
+    def _meet(self, place: str, numbers: tuple[float, ...]) -> list[tuple[float, ...]]:
         return self._mpi.meet(place, *numbers)
+
+    def tell(self, words: str) -> None:
+        """See `Communicator`. A rank that waits on its GPU for one that has failed does not hear of it."""
+        self._mpi.tell(words)
+
+    def on_every_rank(self, error: E) -> E:
+        """See `Communicator`."""
+        return self._mpi.on_every_rank(error)
+
+    def renew(self) -> None:
+        """See `Communicator`."""
+        if not self._mpi.is_usable:
+            self._mpi.renew()
+            self._comm.abort()
+            self._open()
 
     def gather(self, place: str, value: Any) -> list[Any]:
         """See `Communicator`."""
@@ -48,12 +65,14 @@ class Nccl(Communicator):
 
     def _send(self, root: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         with self._on_gpu():
+            a = _cupy().ascontiguousarray(a)
             result = a if self.rank == root else self._like(device, a, a.size)
             self._comm.bcast(result.data.ptr, result.nbytes, self._nccl.NCCL_INT8, root, _stream())
         return result
 
     def _sum(self, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         with self._on_gpu():
+            a = _cupy().ascontiguousarray(a)
             result = a if may_overwrite else self._like(device, a, a.size)
             kind, add = self._format(a), self._nccl.NCCL_SUM
             self._comm.allReduce(a.data.ptr, result.data.ptr, a.size, kind, add, _stream())
@@ -63,6 +82,7 @@ class Nccl(Communicator):
         """Shares of one size in one call. NCCL has none for other shares, so each is then reduced to its rank."""
         counts = share_counts(a.size, self.size)
         with self._on_gpu():
+            a = _cupy().ascontiguousarray(a)
             result = self._like(device, a, counts[self.rank])
             kind, add, stream = self._format(a), self._nccl.NCCL_SUM, _stream()
             if counts[0] == counts[-1]:
@@ -78,6 +98,7 @@ class Nccl(Communicator):
     def _join(self, count: int, device: Device[Any], a: Primitive, may_overwrite: bool) -> Primitive:
         counts = share_counts(count, self.size)
         with self._on_gpu():
+            a = _cupy().ascontiguousarray(a)
             result = self._like(device, a, count)
             kind, stream = self._nccl.NCCL_INT8, _stream()
             if counts[0] == counts[-1]:

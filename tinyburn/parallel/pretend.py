@@ -28,8 +28,7 @@ class Pretend(Communicator):
             raise ConfigError("Pretend", reason, hint="write Pretend(0, 4) for the first of four processes")
         self.rank, self.size = rank, size
 
-    def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
-        """See `Communicator`, and above."""
+    def _meet(self, place: str, numbers: tuple[float, ...]) -> list[tuple[float, ...]]:
         others = tuple(number or 1 for number in numbers)
         return [numbers if rank == self.rank else others for rank in range(self.size)]
 

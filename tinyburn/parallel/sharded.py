@@ -24,9 +24,9 @@ from tinyburn.optim.record import read_states
 from tinyburn.optim.update import Primitive, State, Update, enter_phase, phase
 from tinyburn.tensor import Tensor
 
-from .buckets import BUCKET_BYTES, Bucket, Entry, buckets_of, entries_of, joined, parted, trained
-from .communicator import AnyTensor, Communicator
-from .gradients import Part, meet_for, weighted
+from .buckets import BUCKET_BYTES, Bucket, Entry, buckets_of, check_bytes, entries_of, joined, parted, trained
+from .communicator import AnyTensor, Communicator, check_comm
+from .gradients import Part, check_part, meet_for, weighted
 
 AnyParam: TypeAlias = Param[Any, Any]
 M = TypeVar("M", bound=Module)
@@ -80,6 +80,8 @@ class Sharded(Optimizer[Any]):
 
     def __init__(self, optimizer: Optimizer[Any], comm: Communicator, *, bucket_bytes: int = BUCKET_BYTES) -> None:
         _check(optimizer)
+        check_comm("Sharded", comm)
+        check_bytes("Sharded", bucket_bytes)
         config = optimizer.config
         self._clip: AnyClipping | None = getattr(config, "grad_clipping", None)
         config = replace(config, grad_clipping=None) if self._clip is not None else config
@@ -102,7 +104,7 @@ class Sharded(Optimizer[Any]):
         lr: float,
         model: M,
         grads: Gradients[Any] | None,
-        samples: float = 1,
+        samples: float | None = None,
         clip: AnyClipping | None = None,
     ) -> M:
         """The model one step of length ``lr`` further, by the mean over the samples of all ranks.
@@ -111,19 +113,20 @@ class Sharded(Optimizer[Any]):
             lr: the same on every rank.
             model: the same on every rank.
             grads: of this rank, which takes them; None if it had no samples.
-            samples: how many this rank's loss was the mean of; 0 for none.
+            samples: how many this rank's loss was the mean of; see `all_reduce`.
             clip: how the whole gradient is clipped, before what the config says.
 
         Raises as `all_reduce` and as the step of the optimizer do.
         """
         asked, rate = "Sharded.step", check_rate("Sharded.step", lr)
+        weight = check_part(asked, grads, self.comm, samples)
         clips = [one for one in (clip, self._clip) if one is not None]
         if self.comm.size == 1 and grads is not None:
             for one in clips:
                 grads = clip_gradients(grads, one)
             return super().step(rate, model, grads)
         trained(asked, model)
-        part = meet_for(asked, grads, list(model.named_params()), self.comm, samples)
+        part = meet_for(asked, grads, list(model.named_params()), self.comm, weight)
         found = [pair for pair, wanted in zip(part.params, part.wanted, strict=True) if wanted]
         self.check_model(asked, model, found)
         with phase(_UPDATE, part.params[0][1].val()):
@@ -247,6 +250,7 @@ class Sharded(Optimizer[Any]):
         if self.comm.size == 1:
             return {**super().state(model), "optimizer": name}
         params = list(model.named_params())
+        self.check_model("Sharded.state", model, params[:1] if self._states else [])
         entries = entries_of(params)
         steps = self._agreed_steps(params)
         rows: dict[str, Any] = {path: {"steps": max(count, 0)} for (path, _), count in zip(params, steps, strict=True)}

@@ -11,7 +11,7 @@ from tinyburn.base.shares import share
 from tinyburn.module import Module, Param
 from tinyburn.tensor import Tensor
 
-from .communicator import AnyTensor, Communicator
+from .communicator import AnyTensor, Communicator, check_comm
 
 M = TypeVar("M", bound=Module)
 
@@ -25,6 +25,7 @@ def shard(count: int, comm: Communicator) -> slice:
     The parts of all ranks are the batch, in order; their sizes differ by 1 at most. With fewer samples than ranks the
     last ranks have none. Raises ConfigError for what is no number of samples.
     """
+    check_comm("shard", comm)
     if not is_count(count):
         raise ConfigError("shard", f"count is {count!r}, and must be a whole number of 0 or more")
     return share(count, comm.rank, comm.size)
@@ -37,6 +38,7 @@ def sent_bytes(gradient_bytes: int, comm: Communicator) -> int:
     `Sharded` with its step between them. No way of adding up sends less: Patarasuk and Yuan 2009, "Bandwidth optimal
     all-reduce algorithms for clusters of workstations". Raises ConfigError for what is no number of bytes.
     """
+    check_comm("sent_bytes", comm)
     if not is_count(gradient_bytes):
         raise ConfigError(
             "sent_bytes", f"gradient_bytes is {gradient_bytes!r}, and must be a whole number of 0 or more"
@@ -53,6 +55,7 @@ def same_start(model: M, comm: Communicator) -> M:
 
     Raises RanksDiffer if the models differ in their names, shapes or dtypes, or in what is frozen.
     """
+    check_comm("same_start", comm)
     if comm.size == 1:
         return model
     comm.meet("same_start of a model\n" + described(model))

@@ -8,11 +8,10 @@ from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from tinyburn.backend import Device
-from tinyburn.base.errors import ConfigError
 from tinyburn.base.shape import num_elements
 from tinyburn.tensor.checks import check_device
 
-from .communicator import Communicator, Primitive
+from .communicator import Communicator, E, Primitive, check_comm
 
 T = TypeVar("T")
 Doing: TypeAlias = Literal["compute", "wait", "send"]
@@ -64,9 +63,7 @@ class Timed(Communicator):
     def __init__(
         self, comm: Communicator, device: Device[Any] | None = None, clock: Callable[[], float] = perf_counter
     ) -> None:
-        if not isinstance(comm, Communicator):
-            reason = f"{type(comm).__name__} is no communicator"
-            raise ConfigError("Timed", reason, hint="write parallel.Timed(parallel.Mpi())")
+        check_comm("Timed", comm)
         if device is not None:
             check_device("parallel.Timed", device)
         self.rank, self.size, self.sums_half = comm.rank, comm.size, comm.sums_half
@@ -86,9 +83,20 @@ class Timed(Communicator):
         self._began = self._last
         return spans
 
-    def meet(self, place: str, *numbers: float) -> list[tuple[float, ...]]:
-        """See `Communicator`."""
+    def _meet(self, place: str, numbers: tuple[float, ...]) -> list[tuple[float, ...]]:
         return self._timed("wait", place.partition("\n")[0], 0, partial(self.comm.meet, place, *numbers))
+
+    def tell(self, words: str) -> None:
+        """See `Communicator`."""
+        self.comm.tell(words)
+
+    def on_every_rank(self, error: E) -> E:
+        """See `Communicator`."""
+        return self.comm.on_every_rank(error)
+
+    def renew(self) -> None:
+        """See `Communicator`."""
+        self.comm.renew()
 
     def gather(self, place: str, value: Any) -> list[Any]:
         """See `Communicator`."""

@@ -52,6 +52,12 @@ def samples_of(batch: Any) -> int:
     return size
 
 
+def is_empty(batch: Any) -> bool:
+    """Whether a batch has tensors, and no samples in them: a rank has such a part of a small batch."""
+    tensors = tensors_of(batch)
+    return bool(tensors) and tensors[0].primitive.shape[0] == 0
+
+
 def without_autodiff(batch: Any) -> Any:
     """The batch on the backend inside autodiff, where a model is evaluated. What is there already stays."""
     return map_batch(batch, lambda tensor: tensor.inner() if tensor.backend.is_autodiff else tensor)

@@ -84,8 +84,8 @@ def _rank_reasons(comm: Any, optimizer: Any, metrics: Any) -> list[str]:
         return [f"comm is {comm!r}, and should be a communicator, as parallel.Mpi()"]
     if not isinstance(optimizer, Sharded):
         return []
-    reasons = [] if optimizer.comm is comm else ["the optimizer shares with other ranks than those of comm"]
-    if isinstance(metrics, list | tuple) and comm.size > 1:
+    reasons = [] if optimizer.comm is comm else [f"comm is {comm!r}, and the optimizer shares by {optimizer.comm!r}"]
+    if isinstance(metrics, list | tuple):
         asked = [metric for metric in metrics if getattr(metric, "needs_gradients", False)]
         reasons += [f"{metric.name} looks at whole gradients, and no rank of Sharded has them" for metric in asked]
     return reasons

@@ -19,7 +19,7 @@ from tinyburn.parallel import Alone, Communicator, same_start
 from tinyburn.parallel.ending import tell_of
 from tinyburn.parallel.start import same_tensors
 
-from .batch import AnyTensor, grouped, samples_of, without_autodiff
+from .batch import AnyTensor, grouped, is_empty, without_autodiff
 from .checks import check_fit, check_learner
 from .errors import NonFiniteLoss
 from .first_nan import reasons_for
@@ -31,6 +31,7 @@ from .metrics import Loss, Metric
 from .place import Place, length
 from .planning import FitPlan, Planned, plan_fit
 from .progress import progress_sinks
+from .ranks import Agreement
 from .resume import read_state, written_state
 from .seed import seed_everything
 from .sinks import Sink
@@ -157,14 +158,18 @@ class Learner(Generic[M]):
         the first NaN or inf; the learner then has the model before that step.
         """
         check_fit(train, valid, epochs, self.position)
+        self.comm.renew()
         told = self._sinks(progress, epochs * self._steps_in(train), sinks)
         self._place.use(train)
         self.history.stopped = ""
         try:
-            with Interrupt() as interrupt:
+            with Interrupt(self.comm.size > 1) as interrupt:
                 for _ in range(epochs):
                     if not self._run_epoch(train, valid, told, after_step, interrupt):
                         break
+        except Exception as error:
+            tell_of(error, self.comm)
+            raise
         finally:
             for sink in told:
                 sink.close()
@@ -199,43 +204,30 @@ class Learner(Generic[M]):
         if self.position == 0:
             for metric in self.metrics:
                 metric.reset()
+        agreement = Agreement(self.comm, interrupt)
         self.comm.meet(f"epoch {self.epoch + 1}, of {length(train)} batches, from batch {self.position} on")
         for group in grouped(self._place.rest(train), self.accumulate):
-            self._train_step(group, interrupt)
+            self._train_step(group, agreement)
             for sink in sinks:
                 sink.on_step(len(self.history.losses), self.history.losses[-1])
             if after_step is not None:
                 after_step(self)
-            if interrupt.asked:
+            if interrupt.is_due:
                 return self._interrupted()
         if self.position == 0:
             reason = f"train had no batch in epoch {self.epoch + 1}"
             hint = "hand it a list or a loader: a generator gives its batches once, and then it is empty"
             raise ConfigError("Learner.fit", reason, hint=hint)
-        self.model = same_tensors(self.model, self.comm) if self._has_tensors else self.model
-        row = self._row(self.metrics, interrupt) | self._evaluated(valid, interrupt)
-        if interrupt.asked:
+        self._join_tensors()
+        row = agreement.row(self.epoch + 1, self.metrics) | self._evaluated(valid, interrupt, agreement)
+        if interrupt.is_due:
             return self._interrupted()
         self._end_epoch(row)
         for sink in sinks:
             sink.on_epoch(self.history)
         return not self.history.stopped
 
-    def _row(self, metrics: Sequence[Metric], interrupt: Interrupt) -> Row:
-        """What metrics say about the samples of all ranks, who also agree on whether somebody wants to stop."""
-        if self.comm.size == 1:
-            return {metric.name: metric.value for metric in metrics}
-        said = ([metric.sums for metric in metrics], interrupt.asked)
-        told = self.comm.gather(f"the metrics of epoch {self.epoch + 1}", said)
-        interrupt.asked = any(asked for _, asked in told)
-        row = {}
-        for metric, *parts in zip(metrics, *[sums for sums, _ in told], strict=True):
-            whole = copy.copy(metric)
-            whole.sums = metric.merged(parts)
-            row[metric.name] = whole.value
-        return row
-
-    def _evaluated(self, valid: Batches | None, interrupt: Interrupt) -> Row:
+    def _evaluated(self, valid: Batches | None, interrupt: Interrupt, agreement: Agreement) -> Row:
         """What they say about the model on other data."""
         if valid is None:
             return {}
@@ -248,13 +240,19 @@ class Learner(Generic[M]):
             if interrupt.asked:
                 break
             batch = without_autodiff(given)
-            if self.comm.size > 1 and samples_of(batch) == 0:
+            if self.comm.size > 1 and is_empty(batch):
                 continue
             result = run_step(step, model, batch)
             outcome = Outcome(result, result.loss.into_scalar(), samples_in(result, batch))
             for metric in self._valid_metrics:
                 metric.update(outcome)
-        return {f"valid {name}": value for name, value in self._row(self._valid_metrics, interrupt).items()}
+        return {f"valid {name}": value for name, value in agreement.row(self.epoch + 1, self._valid_metrics).items()}
+
+    def _join_tensors(self) -> None:
+        """What a forward pass changes differs by rank, for each has seen its own samples: from here on that of rank 0
+        counts."""
+        if self._has_tensors:
+            self.model = same_tensors(self.model, self.comm)
 
     def _end_epoch(self, row: Row) -> None:
         self.history.rows.append(row)
@@ -268,6 +266,7 @@ class Learner(Generic[M]):
             self.history.stopped = stopping.why_stop(self.history)
 
     def _interrupted(self) -> bool:
+        self._join_tensors()
         at = f"{self.position} batches into epoch {self.epoch + 1}"
         done = f"stopped by Ctrl-C after step {len(self.history.losses)}, {at}"
         self.history.stopped = f"{done}: the model and the history are those of that step"
@@ -277,7 +276,7 @@ class Learner(Generic[M]):
 
     # A step
 
-    def _train_step(self, batches: Iterator[Any], interrupt: Interrupt) -> None:
+    def _train_step(self, batches: Iterator[Any], agreement: Agreement) -> None:
         """One step of the optimizer, and what the metrics see of it. If it fails, the model is as it was before."""
         before, notes = self.model, self._notes
         notes.tensors = dict(before.named_tensors()) if self._has_tensors else None
@@ -289,7 +288,7 @@ class Learner(Generic[M]):
             notes.seen.clear()
             raise
         self.model = after
-        self._tell(before, after, interrupt)
+        self._tell(before, after, agreement)
 
     def _untouched(self) -> M:
         """The model as it was before the step. A forward pass may have changed it, as that of a batch norm does."""
@@ -324,7 +323,7 @@ class Learner(Generic[M]):
             hint = "train again from an earlier state with check_gradients=True: it names the operation"
         return NonFiniteLoss("Learner.fit", [what, *reasons], given={"at": at}, hint=hint)
 
-    def _tell(self, before: M, after: M, interrupt: Interrupt) -> None:
+    def _tell(self, before: M, after: M, agreement: Agreement) -> None:
         """Tells the metrics, and the history."""
         seen, batch = self._notes.seen, self._notes.batch
         samples = sum(one[2] for one in seen)
@@ -343,18 +342,9 @@ class Learner(Generic[M]):
         for metric in self.metrics:
             for outcome in (whole,) if metric.training_only else outcomes:
                 metric.update(outcome)
-        self.history.losses.append(self._mean_loss(loss, samples, interrupt))
+        self.history.losses.append(agreement.loss(len(self.history.losses) + 1, loss, samples, self.device))
         seen.clear()
         self._notes.batch = None
-
-    def _mean_loss(self, loss: float, samples: int, interrupt: Interrupt) -> float:
-        """That of a step, over the samples of all ranks, who also agree on whether somebody wants to stop."""
-        if self.comm.size == 1:
-            return loss
-        place = f"the loss of step {len(self.history.losses) + 1}"
-        told = self.comm.meet(place, loss * samples, samples, interrupt.asked)
-        interrupt.asked = any(asked for _, _, asked in told)
-        return sum(total for total, _, _ in told) / sum(count for _, count, _ in told)
 
     # Before and between
 
@@ -379,7 +369,7 @@ class Learner(Generic[M]):
 
         Of several ranks all have to ask for it, and get the same; any number of ranks can go on from it.
         """
-        self.model = same_tensors(self.model, self.comm) if self._has_tensors else self.model
+        self._join_tensors()
         return written_state(self, self._place.state())
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:

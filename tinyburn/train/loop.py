@@ -11,10 +11,9 @@ from tinyburn.module import Module
 from tinyburn.optim import Optimizer
 from tinyburn.optim.clipping import AnyClipping, clip_gradients
 from tinyburn.parallel import Communicator, Sharded, all_reduce
-from tinyburn.parallel.ending import tell_of
 from tinyburn.tensor import Tensor
 
-from .batch import samples_of
+from .batch import is_empty
 from .gradients import Accumulator
 from .step import Step, StepFunction, run_step, samples_in
 
@@ -71,11 +70,7 @@ class Trainer(NamedTuple):
     def train(self, model: M, lr: Callable[[], float], batches: Iterator[Any], watch: Watchers) -> M:
         """The model one step further, by the mean of the gradients of the batches, over the samples of all ranks."""
         total = Accumulator()
-        try:
-            self._add_up(total, model, batches, watch)
-        except Exception as error:
-            tell_of(error, self.comm)
-            raise
+        self._add_up(total, model, batches, watch)
         grads, samples = total.mean(), total.weight
         if isinstance(self.optimizer, Sharded):
             return self.optimizer.step(lr(), model, grads, samples, self.clip)
@@ -89,7 +84,7 @@ class Trainer(NamedTuple):
     def _add_up(self, total: Accumulator, model: Module, batches: Iterator[Any], watch: Watchers) -> None:
         """The gradients of this rank's samples. Of several ranks, one may have a batch without any."""
         for batch in batches:
-            if self.comm.size > 1 and samples_of(batch) == 0:
+            if self.comm.size > 1 and is_empty(batch):
                 continue
             step = run_step(self.step, model, batch)
             samples = samples_in(step, batch)
