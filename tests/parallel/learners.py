@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -95,12 +96,12 @@ def every_case(comm: Any) -> dict[str, Any]:
     }
 
 
-def resumable(comm: Any) -> tuple[Any, Any, Any]:
-    return learner(comm, optimizer=sharded(comm, optim.AdamConfig()), accumulate=1)
+def resumable(comm: Any, net: Any) -> tuple[Any, Any, Any]:
+    return learner(comm, net=net, optimizer=sharded(comm, optim.AdamConfig()), accumulate=1)
 
 
-def save(comm: Any, path: str) -> dict[str, Any]:
-    made, batches, valid = resumable(comm)
+def save(comm: Any, path: str, net: Any = Net) -> dict[str, Any]:
+    made, batches, valid = resumable(comm, net)
 
     def after_step(learner: Any) -> None:
         if len(learner.history.losses) == SAVED_AT:
@@ -110,16 +111,21 @@ def save(comm: Any, path: str) -> dict[str, Any]:
     return described(made)
 
 
-def resume(comm: Any, path: str) -> dict[str, Any]:
-    made, batches, valid = resumable(comm)
+def resume(comm: Any, path: str, net: Any = Net) -> dict[str, Any]:
+    made, batches, valid = resumable(comm, net)
     made.load_state(record.load(path))
     made.fit(batches, valid, EPOCHS - made.epoch)
     return described(made)
 
 
+def noisy(device: Device[Any]) -> Net:
+    """It draws random numbers in each forward pass. The last batch of 2 items leaves a rank of three without any."""
+    return Net(device, dropout=0.5, norm=True)
+
+
 def go_wrong(comm: Any, job: str, folder: str) -> None:
     Path(folder, f"{comm.rank}.pid").write_text(str(os.getpid()), encoding="utf-8")
-    made, batches, _ = learner(comm)
+    made, batches, _ = learner(comm, net=noisy if job == "stop" else Net)
     odd = comm.rank == 1
     if job == "fewer":
         made.fit(list(batches)[1:] if odd else list(batches))
@@ -136,8 +142,15 @@ def stop(comm: Any, made: Any, batches: Any, folder: str) -> None:
     def after_step(learner: Any) -> None:
         Path(folder, "waits").touch()
 
-    history = made.fit(batches, epochs=10**6, after_step=after_step)
-    answer(comm, folder, [len(history.losses), history.stopped])
+    history = made.fit(batches, epochs=10**6, after_step=after_step, sinks=[Slow()])
+    answer(comm, folder, [len(history.losses), history.stopped, described(made)["bits"]])
+
+
+class Slow(train.Sink):
+    """Only rank 0 has sinks, so it is the last one to hear of Ctrl-C: while it is busy here."""
+
+    def on_step(self, number: int, loss: float) -> None:
+        time.sleep(0.01)
 
 
 if __name__ == "__main__":
@@ -146,6 +159,7 @@ if __name__ == "__main__":
     if job == "cases":
         answer(world, folder, every_case(world))
     elif job in ("save", "resume"):
-        answer(world, folder, (save if job == "save" else resume)(world, *words))
+        path, *noise = words
+        answer(world, folder, (save if job == "save" else resume)(world, path, noisy if noise else Net))
     else:
         go_wrong(world, job, folder)

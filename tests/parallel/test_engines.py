@@ -40,6 +40,8 @@ def test_results_come_by_rank(engines: parallel.Engines) -> None:
 def test_variables_are_fetched_from_all_ranks(engines: parallel.Engines) -> None:
     engines._view.execute("mine = [comm.rank]")
     assert engines["mine"] == [[0], [1]]
+    engines["given"] = {"a": 1}
+    assert engines["given"] == [{"a": 1}] * 2
 
 
 def test_each_rank_has_one_thread_for_its_arithmetic(engines: parallel.Engines) -> None:

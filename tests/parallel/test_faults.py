@@ -127,7 +127,7 @@ def test_what_does_not_fit_together_is_no_wrong_sum(tmp_path: Path, fault: str, 
 def test_weights_that_are_none(tmp_path: Path) -> None:
     end = end_of("negative", tmp_path)
     assert end.code == 1
-    assert "ConfigError: all_reduce\n  because rank 1 brings -1 samples" in end.errors
+    assert "ConfigError: all_reduce\n  because rank 1 has -1 samples" in end.errors
 
 
 def test_a_rank_that_is_killed(tmp_path: Path) -> None:

@@ -81,6 +81,19 @@ def test_a_state_of_n_ranks_is_gone_on_with_by_m(tmp_path: Path, written_by: int
     assert weight["first_moment"].values.shape == (4, 6)
 
 
+@needs_mpi
+def test_as_many_ranks_go_on_with_a_state_to_the_last_bit(tmp_path: Path) -> None:
+    """Also where some rank has been without samples, and so has drawn fewer random numbers than the others."""
+    file = tmp_path / "state.safetensors"
+    (tmp_path / "before").mkdir()
+    (tmp_path / "after").mkdir()
+    whole = answers(PROGRAM, 3, tmp_path / "before", "save", file, "noise")
+    again = answers(PROGRAM, 3, tmp_path / "after", "resume", file, "noise")
+    assert [rank["bits"] for rank in again] == [rank["bits"] for rank in whole]
+    assert [rank["random"] for rank in again] == [rank["random"] for rank in whole]
+    assert again[0]["losses"] == whole[0]["losses"]
+
+
 # What goes wrong
 
 

@@ -35,9 +35,10 @@ class Engines:
     """``ranks = Engines(4)``: four processes of ipyparallel's, which MPI connects, until ``ranks.stop()``.
 
     In a notebook a cell that begins with ``%%px`` is run by each of them, with variables of its own; there
-    ``parallel.Mpi()`` is the communicator. ``ranks["loss"]`` fetches a variable from all of them, and
-    ``ranks.run(function, ...)`` calls a function on each. As a context manager it stops them at the end. They end with
-    the notebook's kernel in any case. Each has one thread for its arithmetic, as ranks share the machine's cores.
+    ``parallel.Mpi()`` is the communicator. ``ranks["loss"]`` fetches a variable from all of them, ``ranks["x"] = 3``
+    hands one to them, and ``ranks.run(function, ...)`` calls a function on each. As a context manager it stops them at
+    the end. They end with the notebook's kernel in any case. Each has one thread for its arithmetic, as ranks share the
+    machine's cores.
 
     If the cell of one rank fails, those that wait for it raise RanksDiffer. Then all call ``comm.renew()``, or make a
     new `Mpi`.
@@ -98,6 +99,10 @@ class Engines:
         """The value of a variable on each rank, by rank."""
         values: list[Any] = self._running().pull(name, block=True)
         return values
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Gives each rank a variable. It is sent through `pickle`."""
+        self._running().push({name: value}, block=True)
 
     def stop(self) -> None:
         """Ends the ranks. To do it again does nothing."""
