@@ -128,18 +128,23 @@ def weighted(part: Part, bucket: Bucket, asked: str) -> AnyTensor:
 def check_part(asked: str, grads: Any, comm: Any, samples: Any) -> float:
     """By how many samples this rank's gradients count. Raises ConfigError, with every reason."""
     check_comm(asked, comm)
-    reasons = []
-    if not isinstance(grads, Gradients | None):
-        reasons.append(f"{type(grads).__name__} holds no gradients: hand it what loss.backward() returns")
     if samples is None:
         samples = 0 if grads is None else 1
-    if isinstance(samples, bool) or not isinstance(samples, Real) or not 0 <= float(samples) < math.inf:
+    reasons = []
+    if not (grads is None or isinstance(grads, Gradients)):
+        reasons.append(f"{type(grads).__name__} holds no gradients: hand it what loss.backward() returns")
+    if not _is_count_or_weight(samples):
         reasons.append(f"rank {comm.rank} has {samples!r} samples, and that is no number of 0 or more")
     elif grads is None and samples:
         reasons.append(f"rank {comm.rank} has {samples!r} samples and no gradients of them")
     if reasons:
         raise ConfigError(asked, reasons, hint="samples is how many this rank's loss was the mean of: x.shape[0]")
     return float(samples)
+
+
+def _is_count_or_weight(samples: Any) -> bool:
+    is_number = type(samples) is int or (isinstance(samples, Real) and not isinstance(samples, bool))
+    return is_number and 0 <= samples < math.inf
 
 
 def meet_for(
