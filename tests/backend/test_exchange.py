@@ -47,6 +47,24 @@ def test_other_backends_are_asked_through_the_same_door(base: UnderTest) -> None
     assert result.dtype == sent.primitive.dtype
 
 
+@pytest.mark.parametrize("base", params(BASES))
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_values_of_the_host_take_the_place_of_others(base: UnderTest, dtype: str) -> None:
+    """In the same buffer where the backend has memory of its own; one that begins elsewhere in it stays as it is."""
+    device = base.device()
+    if not device.backend.has_values:
+        pytest.skip("it has shapes alone")
+    values = np.array([1, 0, 1], dtype)
+    whole = device.backend.from_numpy(np.zeros(3, dtype), device)
+    result = device.backend.overwrite(whole, values, device)
+    np.testing.assert_array_equal(device.backend.to_numpy(result), values)
+    assert device.backend.shares_buffer(whole, result) is not device.backend.on_host
+    kept = device.backend.from_numpy(np.zeros(6, dtype), device)
+    part = device.backend.slice(kept, (slice(3, 6, 1),))
+    np.testing.assert_array_equal(device.backend.to_numpy(device.backend.overwrite(part, values, device)), values)
+    np.testing.assert_array_equal(device.backend.to_numpy(kept)[:3], np.zeros(3, dtype))
+
+
 def test_a_received_buffer_is_communication_and_no_input() -> None:
     device = Traced[NdArray].device()
     _, received = run(device, doubled, 4, False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.parallel.ranks import answer
 from tests.parallel.training import BUCKET_BYTES, WAYS, Net, one_step, optimizer_of
-from tinyburn import Autodiff, Device, NdArray, Tensor, memory, optim, parallel
+from tinyburn import Autodiff, Device, NdArray, Tensor, Wgpu, memory, optim, parallel
 from tinyburn.backend import Category
 
 BATCHES = (8, 5, 1)
@@ -36,8 +36,8 @@ def job_of(comm: parallel.Communicator, way: str, config: Any) -> Any:
     return job
 
 
-def ledger(comm: parallel.Communicator, way: str, config: Any, batch: int) -> dict[str, Any]:
-    device = Autodiff[NdArray].device()
+def ledger(comm: parallel.Communicator, way: str, config: Any, batch: int, backend: Any = NdArray) -> dict[str, Any]:
+    device = Autodiff[backend].device()
     job = job_of(comm, way, config)
     measured = memory.measure(job, device, batch)
     planned = memory.plan(job_of(parallel.Pretend(comm.rank, comm.size), way, config), batch, device=device)
@@ -61,7 +61,13 @@ def every_ledger(comm: parallel.Communicator, names: Container[str]) -> dict[str
     }
 
 
+def on_a_gpu(comm: parallel.Communicator) -> dict[str, Any]:
+    """Its tensors go through the host, and take their place again."""
+    config = CONFIGS["momentum"]
+    return {f"wgpu, {way}, {batch}": ledger(comm, way, config, batch, Wgpu) for way in WAYS for batch in BATCHES}
+
+
 if __name__ == "__main__":
     assert set(BUCKET_BYTES) == set(WAYS)
     world = parallel.Mpi()
-    answer(world, sys.argv[1], every_ledger(world, sys.argv[2:]))
+    answer(world, sys.argv[1], on_a_gpu(world) if sys.argv[2:] == ["wgpu"] else every_ledger(world, sys.argv[2:]))

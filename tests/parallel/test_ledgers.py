@@ -11,7 +11,7 @@ import pytest
 from tests.parallel import ledgers
 from tests.parallel.ranks import answers, needs_mpi
 from tests.parallel.training import WAYS, Net, one_step
-from tinyburn import Autodiff, Meta, Tensor, memory, optim, parallel
+from tinyburn import Autodiff, Meta, Tensor, Wgpu, memory, optim, parallel
 
 PROGRAM = Path(ledgers.__file__)
 MODEL_BYTES = 4 * (6 * 8 + 8 + 8 * 8 + 8 + 8 * 3 + 3)
@@ -65,6 +65,16 @@ def test_each_rank_does_what_was_planned_for_it(few: list[Any], way: str) -> Non
 @pytest.mark.parametrize("optimizer", STATES)
 def test_each_of_any_number_of_ranks_does_what_was_planned(many: list[Any], optimizer: str, way: str) -> None:
     check_plans(many, optimizer, way)
+
+
+@needs_mpi
+@pytest.mark.variants
+def test_so_does_a_gpu_whose_tensors_go_through_the_host(tmp_path: Path) -> None:
+    if not Wgpu.devices():
+        pytest.skip("there is no adapter for WebGPU")
+    ranks = answers(PROGRAM, 2, tmp_path, "wgpu")
+    for way in WAYS:
+        check_plans(ranks, "wgpu", way)
 
 
 @needs_mpi

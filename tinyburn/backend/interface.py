@@ -220,6 +220,12 @@ class Backend(Elementary, Activations, Scans, Normalization, Training):
         """
         return swap(a, is_spare and a.shape == shape)
 
+    @classmethod
+    def overwrite(cls, a: Array, values: np.ndarray[Any, Any], device: Any) -> Array:
+        """Values of the host in place of those of ``a``, a row-major array of their shape and dtype that nobody can see
+        any more: in its buffer, or where a backend cannot write there, in a new one."""
+        return cls.from_numpy(values, device)
+
     @staticmethod
     def index_bounds(a: Array) -> tuple[int, int] | None:
         """The smallest and largest of some indices; None if there are none or it would cost too much to know."""

@@ -230,7 +230,10 @@ def on_host(swap: Callable[[Values, bool], Values], device: Device[Any], a: Prim
     What a library of communication is handed lies without gaps."""
     if device.backend.on_host:
         return swap(np.ascontiguousarray(a), may_overwrite)
-    return device.backend.from_numpy(swap(device.backend.to_numpy(a), True), device)
+    received = swap(device.backend.to_numpy(a), True)
+    if may_overwrite and received.shape == tuple(a.shape):
+        return device.backend.overwrite(a, received, device)
+    return device.backend.from_numpy(received, device)
 
 
 def _check_flat(name: str, tensor: AnyTensor) -> None:

@@ -58,7 +58,11 @@ class Mpi(Communicator):
             hint = "leave it out, or write Mpi(MPI.COMM_WORLD) with from mpi4py import MPI"
             raise ConfigError("Mpi", f"{type(given).__name__} is no communicator of mpi4py", hint=hint)
         self._given = given
-        self._open(given.Dup())  # what the program itself sends through ``comm`` cannot meet what goes on here
+        try:
+            self._open(given.Dup())  # what the program itself sends through ``comm`` cannot meet what goes on here
+        except self._mpi.Exception as error:
+            hint = "make one Mpi() and keep it; after a failure, comm.renew() goes on with it"
+            raise BackendUnavailable("parallel.Mpi", f"MPI has no further communicator: {error}", hint=hint) from error
         self.rank, self.size = self._comm.rank, self._comm.size
         self._heard = np.empty((self.size, _MESSAGE), np.uint8)
         self._kept: list[Any] = []

@@ -102,6 +102,11 @@ class Cuda(ArrayNamespace):
     def from_numpy(values: np.ndarray[Any, Any], device: Any) -> Array:
         return pool.run_on(device.number, lambda: cp.array(values, order="C"))
 
+    @classmethod
+    def overwrite(cls, a: Array, values: np.ndarray[Any, Any], device: Any) -> Array:
+        pool.run_on(device.number, a.set, np.ascontiguousarray(values))
+        return a
+
     @staticmethod
     def to_numpy(a: Array) -> np.ndarray[Any, Any]:
         values: np.ndarray[Any, Any] = pool.run_on(a.data.device_id, cp.asnumpy, a)

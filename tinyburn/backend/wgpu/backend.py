@@ -46,6 +46,13 @@ _KERNELS: dict[str, Callable[[], Kernel]] = {
 """A kernel of each operation that has one, in its plainest form, for reading."""
 
 
+def _write(a: StridedArray, values: np.ndarray[Any, Any]) -> None:
+    """Into the buffer of an array that begins with it."""
+    if values.size:
+        scalars = np.ascontiguousarray(values, dtype="uint32" if values.dtype == _BOOL else values.dtype)
+        gpu_of(a).commands.write(a.storage.buffer, scalars)
+
+
 class WgpuDevice(SeededDevice["Wgpu"]):
     """One GPU. What is asked of it is done later; only reading values waits.
 
@@ -117,10 +124,15 @@ class Wgpu(Strided):
     @staticmethod
     def from_numpy(values: np.ndarray[Any, Any], device: Any) -> StridedArray:
         array: StridedArray = device.gpu.new(values.shape, check_dtype("from_data", values.dtype))
-        if values.size:
-            scalars = np.ascontiguousarray(values, dtype="uint32" if values.dtype == _BOOL else values.dtype)
-            device.gpu.commands.write(array.storage.buffer, scalars)
+        _write(array, values)
         return array
+
+    @classmethod
+    def overwrite(cls, a: StridedArray, values: np.ndarray[Any, Any], device: Any) -> StridedArray:
+        if a.offset or not a.is_contiguous:
+            return cls.from_numpy(values, device)
+        _write(a, values)
+        return a
 
     @classmethod
     def to_numpy(cls, a: StridedArray) -> np.ndarray[Any, Any]:
