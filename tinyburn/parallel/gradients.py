@@ -144,7 +144,7 @@ def check_part(asked: str, grads: Any, comm: Any, samples: Any) -> float:
 
 def _is_count_or_weight(samples: Any) -> bool:
     is_number = type(samples) is int or (isinstance(samples, Real) and not isinstance(samples, bool))
-    return is_number and 0 <= samples < math.inf
+    return is_number and 0 <= float(samples) < math.inf
 
 
 def meet_for(

@@ -64,7 +64,6 @@ class Mpi(Communicator):
             hint = "make one Mpi() and keep it; after a failure, comm.renew() goes on with it"
             raise BackendUnavailable("parallel.Mpi", f"MPI has no further communicator: {error}", hint=hint) from error
         self.rank, self.size = self._comm.rank, self._comm.size
-        self._heard = np.empty((self.size, _MESSAGE), np.uint8)
         self._kept: list[Any] = []
         if self.size > 1:
             end_together(self._mpi, self)
@@ -75,6 +74,7 @@ class Mpi(Communicator):
 
     def _open(self, comm: Any) -> None:
         self._comm: Any = comm
+        self._heard = np.empty((comm.size, _MESSAGE), np.uint8)  # an earlier one may still be written to
         self._done = 0  # how many meetings and exchanges this rank has finished
         self._failed: dict[int, tuple[int, str]] = {}  # rank: what it had finished then, and its words
         self.is_usable, self._has_told = True, False
@@ -104,7 +104,7 @@ class Mpi(Communicator):
 
     def _gathered_bytes(self, content: bytes) -> list[bytes]:
         sizes = np.empty(self.size, np.int64)
-        own = np.array([len(content)])
+        own = np.array([len(content)], np.int64)
         self._finish("gather", lambda: self._comm.Iallgather(own, sizes))
         whole = np.empty(int(sizes.sum()), np.uint8)
         self._finish(
