@@ -59,6 +59,12 @@ def interrupted(comm: Any) -> None:
     comm.meet("the others alone")
 
 
+def all_at_one_place(comm: Any) -> None:
+    """As by a mistake in a cell that all ranks run: they are still together."""
+    comm.meet("all of them")
+    raise Broken("everywhere")
+
+
 def learning(fault: str) -> Callable[[Any], None]:
     """A rank fails in some part of a fit."""
 
@@ -105,6 +111,7 @@ CASES: dict[str, Callable[[Any], None]] = {
     "between meeting and exchange": between_meeting_and_exchange,
     "in a sharded update": in_a_sharded_update,
     "interrupted": interrupted,
+    "all at one place": all_at_one_place,
     **{part: learning(part) for part in ("loader", "valid", "metric", "after_step")},
 }
 
@@ -117,7 +124,8 @@ def outcome(comm: Any, job: Callable[[Any], None]) -> list[Any]:
     except BaseException as error:
         tell_of(error, comm)  # as a notebook does after a cell that has failed
         said = f"{type(error).__name__}: {error}"
-    comm.renew()
+    if job is not all_at_one_place:
+        comm.renew()
     return [said, comm.gather("afterwards", comm.rank) == list(range(comm.size))]
 
 

@@ -76,6 +76,13 @@ def test_what_fails_on_one_rank_ends_on_the_others(engines: parallel.Engines, wa
     assert engines["after"] == [["here", "here"]] * 2
 
 
+def test_a_mistake_in_a_cell_of_all_ranks_costs_nothing(engines: parallel.Engines) -> None:
+    with pytest.raises(Exception, match="exceptions raised"):
+        engines._view.execute("cmom.gather('after', 'here')", silent=False)
+    engines._view.execute("after = comm.gather('after', 'here')")
+    assert engines["after"] == [["here", "here"]] * 2
+
+
 def test_what_has_been_stopped_says_so() -> None:
     ranks = parallel.Engines.__new__(parallel.Engines)
     ranks.size, ranks._end = 2, SimpleNamespace(alive=False)

@@ -90,7 +90,7 @@ def _finish(mpi: Any) -> None:
     """The last meeting. Who comes to another one learns that this rank has ended, and so does this one."""
     try:
         for comm in _communicators:
-            if comm.is_usable:
+            if comm.is_usable():
                 comm.meet(END)
     except KeyboardInterrupt as error:
         _end_all(mpi, error, lambda: print("KeyboardInterrupt", file=sys.stderr))

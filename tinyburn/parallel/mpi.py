@@ -29,6 +29,9 @@ _MEETING_SECONDS, _EXCHANGE_SECONDS, _PAUSE_SECONDS = 2e-3, 0.1, 2e-4
 """How long a rank that waits asks without a pause, and how long a pause is: others may need its core. In an exchange
 all ranks are there, and MPI moves on only when it is asked."""
 
+_MOMENT_SECONDS = 1.0
+"""How long a rank that has failed waits for the others to say that they have, too."""
+
 _FAILURE = 7
 """The tag of what a rank tells that has failed."""
 
@@ -41,9 +44,6 @@ class Mpi(Communicator):
     From the first `Mpi` on, a rank that ends by an exception prints it and ends the others with it, where MPI would
     leave them waiting; in a notebook, where a failed cell ends nobody, the others that wait for it raise RanksDiffer.
     And at the end of the program all ranks meet, so one that ends early is told of and not waited for.
-
-    Attributes:
-        is_usable: False after a failure of some rank, or an interrupt, until `renew`.
 
     Args:
         comm: as ``MPI.COMM_WORLD.Split(color)``; None for the world. All of its ranks have to make an `Mpi` of it.
@@ -77,7 +77,7 @@ class Mpi(Communicator):
         self._heard = np.empty((comm.size, _MESSAGE), np.uint8)  # an earlier one may still be written to
         self._done = 0  # how many meetings and exchanges this rank has finished
         self._failed: dict[int, tuple[int, str]] = {}  # rank: what it had finished then, and its words
-        self.is_usable, self._has_told = True, False
+        self._has_told = self._is_interrupted = False
 
     def _meet(self, place: str, numbers: tuple[float, ...]) -> list[tuple[float, ...]]:
         if self.size == 1:
@@ -118,23 +118,48 @@ class Mpi(Communicator):
     def tell(self, words: str) -> None:
         """See `Communicator`."""
         if self.size > 1 and not self._has_told:
-            self._has_told, self.is_usable = True, False
+            self._has_told = True
             others = (rank for rank in range(self.size) if rank != self.rank)
             self._kept += [self._comm.isend((self._done, words), rank, _FAILURE) for rank in others]
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether this rank has told of a failure, or has left a meeting or an exchange before its end."""
+        return self._has_told or self._is_interrupted
+
+    def is_usable(self) -> bool:
+        """False after a failure, until `renew`. If all ranks fail at one place, as by a mistake in a notebook's cell,
+        they are still together, and nothing is lost."""
+        if self._has_told and not self._is_interrupted and self._have_all_failed_here():
+            self._failed, self._has_told = {}, False
+        return not self.has_failed
+
+    def _have_all_failed_here(self) -> bool:
+        """Whether each of the others has told of a failure at the same place, or does within a moment."""
+        until = time.perf_counter() + _MOMENT_SECONDS
+        while len(self._failed) < self.size - 1 and time.perf_counter() < until:
+            self._receive()
+            time.sleep(_PAUSE_SECONDS)
+        done = {done for done, _ in self._failed.values()}
+        return len(self._failed) == self.size - 1 and done == {self._done}
+
     def renew(self) -> None:
         """See `Communicator`."""
-        if not self.is_usable:
+        if self.has_failed:
             fresh, request = self._given.Idup()
             self._poll(request, _MEETING_SECONDS, lambda: None)
             self._open(fresh)
 
-    def _listen(self) -> None:
-        """Takes in what ranks have told. Raises RanksDiffer if one of them will not come to what this rank waits for:
-        when it failed, it had not finished more than this rank has now."""
+    def _receive(self) -> None:
+        """Takes in what other ranks have told."""
         status = self._mpi.Status()
         while self._comm.iprobe(self._mpi.ANY_SOURCE, _FAILURE, status):
             self._failed[status.source] = self._comm.recv(source=status.source, tag=_FAILURE)
+
+    def _listen(self) -> None:
+        """Raises RanksDiffer if a rank will not come to what this one waits for: when it failed, it had not finished
+        more than this rank has now."""
+        self._receive()
         for rank, (done, words) in self._failed.items():
             if done <= self._done:
                 reason = f"rank {rank} has failed: {words}"
@@ -144,7 +169,7 @@ class Mpi(Communicator):
 
     def _finish(self, place: str, start: Callable[[], Any], seconds: float = _EXCHANGE_SECONDS) -> None:
         """Starts something that all ranks do together, and waits for its end."""
-        if not self.is_usable:
+        if not self.is_usable():
             reason = "these ranks are at different places since one of them failed, or was interrupted"
             raise RanksDiffer(
                 place.partition("\n")[0], reason, hint="call comm.renew(), or make a new Mpi(), on all ranks"
@@ -153,7 +178,7 @@ class Mpi(Communicator):
         try:
             self._poll(request, seconds, self._listen)
         except BaseException:
-            self.is_usable = False
+            self._is_interrupted = True
             self._kept.append(request)  # MPI may still write into its memory
             raise
         self._done += 1

@@ -54,7 +54,7 @@ class Nccl(Communicator):
 
     def renew(self) -> None:
         """See `Communicator`."""
-        if not self._mpi.is_usable:
+        if self._mpi.has_failed:
             self._mpi.renew()
             self._comm.abort()
             self._open()
