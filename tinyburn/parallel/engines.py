@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
@@ -54,12 +54,11 @@ class Engines:
         if not is_count(size) or size < 1:
             raise ConfigError("Engines", f"size is {size!r}, and must be a whole number above 0")
         self.size = size
-        ipyparallel = _library()
-        self._folder = TemporaryDirectory(prefix="tinyburn-ranks-")
-        self._cluster = ipyparallel.Cluster(n=size, engines="mpi", profile_dir=self._folder.name, log_level=_QUIET)
-        self._end = finalize(self, _end, self._cluster, self._folder)  # by `stop`, or with this object, or with Python
+        ipyparallel, ends = _library(), ExitStack()
+        self._end = finalize(self, ends.close)  # by `stop`, or with this object, or with Python
         try:
-            self._start()
+            self._view: Any = self._started(ipyparallel, ends)
+            self._activate()
         except BaseException as error:
             self.stop()
             if not isinstance(error, Exception):
@@ -67,17 +66,19 @@ class Engines:
             hint = "try mpiexec -n 2 python -c 'import mpi4py.MPI' in a terminal: it should say nothing"
             raise BackendUnavailable("parallel.Engines", f"{size} ranks do not start: {error}", hint=hint) from error
 
-    def _start(self) -> None:
+    def _started(self, ipyparallel: Any, ends: ExitStack) -> Any:
+        """All ranks, as ipyparallel has them. What is to be done at the end is put into ``ends``, the last first."""
+        folder = ends.enter_context(TemporaryDirectory(prefix="tinyburn-ranks-"))
+        cluster = ipyparallel.Cluster(n=self.size, engines="mpi", profile_dir=folder, log_level=_QUIET)
+        ends.callback(cluster.stop_cluster_sync)
         with _environment():
-            self._cluster.start_cluster_sync()
-        started = [self._cluster.controller, *self._cluster.engines.values()]
-        watch = _watch(self._folder.name, [launcher.pid for launcher in started])
-        client = self._cluster.connect_client_sync()
-        self._end.detach()
-        self._end = finalize(self, _end, self._cluster, self._folder, client, watch)
+            cluster.start_cluster_sync()
+        launchers = [cluster.controller, *cluster.engines.values()]
+        ends.enter_context(_watched(folder, [launcher.pid for launcher in launchers]))
+        client = cluster.connect_client_sync()
+        ends.callback(client.close)
         client.wait_for_engines(self.size, timeout=_SECONDS, interactive=False)
-        self._view: Any = client[:]
-        self._activate()
+        return client[:]
 
     def __repr__(self) -> str:
         return f"Engines({self.size})"
@@ -123,18 +124,6 @@ class Engines:
             shell.run_line_magic("pxconfig", _SETTINGS)
 
 
-def _end(
-    cluster: Any, folder: TemporaryDirectory[str], client: Any = None, watch: subprocess.Popen[bytes] | None = None
-) -> None:
-    if client is not None:
-        client.close()
-    cluster.stop_cluster_sync()
-    if watch is not None:
-        watch.kill()
-        watch.communicate()
-    folder.cleanup()
-
-
 _WATCH = """
 import os, shutil, signal, sys
 sys.stdin.read()  # until the other end of the pipe is closed, as it is with its process
@@ -148,10 +137,16 @@ shutil.rmtree(folder, ignore_errors=True)
 """
 
 
-def _watch(folder: str, pids: list[int]) -> subprocess.Popen[bytes]:
-    """A process that ends what was started, and removes the folder, if this one is killed and cannot do it itself."""
+@contextmanager
+def _watched(folder: str, pids: list[int]) -> Iterator[None]:
+    """Another process ends what was started, and removes the folder, if this one is killed and cannot do it itself."""
     command = [sys.executable, "-c", _WATCH, folder, *map(str, pids)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    watch = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        watch.kill()
+        watch.communicate()
 
 
 @contextmanager
