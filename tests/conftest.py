@@ -31,6 +31,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     devices.fresh_seed = lambda: draws.getrandbits(64)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test that is skipped for one reason in many variants, as all those for a GPU that is not there, one is kept:
+    it says the reason, and the others would take a minute to say it again."""
+    kept, left_out, said = [], [], set()
+    for item in items:
+        mark = item.get_closest_marker("skip")
+        name = (item.location[0], getattr(item, "originalname", item.name), mark and mark.kwargs.get("reason"))
+        (left_out if mark and name in said else kept).append(item)
+        if mark:
+            said.add(name)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
 def pytest_collection_finish() -> None:
     """Takes what pytest has collected out of the garbage collector's sight.
 
