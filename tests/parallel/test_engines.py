@@ -121,7 +121,8 @@ def processes_in(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("end", "code"),
     [
-        *(("ranks.stop(); ranks.stop()", 0), ("del ranks", 0), ("raise SystemExit(3)", 3)),
+        ("ranks.stop(); ranks.stop(); raise SystemExit(3)", 3),
+        ("del ranks", 0),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
     ],
 )
