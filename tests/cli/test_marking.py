@@ -34,6 +34,10 @@ def runs(*sources: str, own: int) -> list[int]:
         (["x = (", "answer = x"], [1]),
         (["x = 1", "answer = ("], [1]),
         (["answer = 2", "x = 1"], [0]),
+        (["size = 1", "k = 2", "def answer(size):\n    return [size + k for size in range(size)]"], [1, 2]),
+        (["k = 1", "def answer():\n    global k\n    k += 1"], [0, 1]),
+        (["k = 1", "class answer:\n    j = k\n    def f(self):\n        return lambda j: j"], [0, 1]),
+        (["%%px\nx = 1", "x = 2", "%%px --local\nx = 3", "answer = x"], [1, 3]),
     ],
 )
 def test_cells_are_needed_for_the_names_that_they_make(sources: list[str], expected: list[int]):

@@ -11,8 +11,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from symtable import SymbolTable, symtable
 
 _MAGIC = ("%", "!")
+_OTHER_PROCESSES = "%%px"
+"""How a cell begins that ranks run: see `tinyburn.parallel.Engines`."""
 _CHECK = re.compile(r"""\bcheck\(\s*["'](\d+\.\d+)["']""")
 _ANSWER = ast.parse("answer", mode="eval").body
 
@@ -25,7 +28,9 @@ class Code:
 
     @cached_property
     def tree(self) -> ast.Module | None:
-        """What it says; None if it has a mistake."""
+        """What it says here; None if it has a mistake. What it says to other processes is said there."""
+        if self.source.lstrip().startswith(_OTHER_PROCESSES):
+            return ast.Module([], [])
         lines = [line for line in self.source.splitlines() if not line.lstrip().startswith(_MAGIC)]
         try:
             with warnings.catch_warnings():
@@ -41,8 +46,11 @@ class Code:
 
     @cached_property
     def used(self) -> set[str]:
-        """The names that it reads."""
-        return {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        """The names that it reads from other cells, or from itself; what is local to a function is not among them."""
+        try:
+            return set(_names_read(symtable(ast.unparse(self.tree), "cell", "exec"))) if self.tree else set()
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return {node.id for node in self.nodes if isinstance(node, ast.Name)}
 
     @cached_property
     def made(self) -> set[str]:
@@ -81,6 +89,15 @@ def _last_name(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
+
+
+def _names_read(table: SymbolTable) -> Iterator[str]:
+    is_cell = table.get_type() == "module"
+    for symbol in table.get_symbols():
+        if symbol.is_referenced() if is_cell else symbol.is_global():
+            yield symbol.get_name()
+    for inner in table.get_children():
+        yield from _names_read(inner)
 
 
 def _names_made(node: ast.AST) -> Iterator[str]:
