@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, log10
 from typing import NamedTuple, get_args
 
 from tinyburn.backend import Category
@@ -14,6 +13,7 @@ from tinyburn.parallel.timed import Doing, Lap, Span
 
 from .cards import Key, sheet
 from .picture import Picture
+from .scale import round_numbers
 from .svg import MARKS, Tip, fill_of, number, path, text, tip_texts, xy
 
 MOST_ROWS = 64
@@ -179,19 +179,12 @@ def _svg(title: str, rows: Sequence[Lap], totals: Sequence[Totals], unit: Unit) 
 
 def _axis(end: float, unit: Unit, base: float) -> list[str]:
     """Round numbers of the unit, and a thin line upwards from each."""
-    drawn = []
-    step = _step(unit.factor * end)
-    for at in range(int(unit.factor * end / step + 1e-9) + 1):
-        x = _LEFT + _WIDTH * at * step / (unit.factor * end)
+    drawn, last = [], unit.factor * end
+    for value in map(float, round_numbers(0, last, 6)):
+        x = _LEFT + _WIDTH * value / last
         drawn.append(path(f"M{xy(x, _TOP - 4)}V{number(base)}", "line", 'stroke-width=".4"'))
-        drawn.append(text(x, base + 16, f"{at * step:g}", "soft", "middle"))
+        drawn.append(text(x, base + 16, f"{value:g}", "soft", "middle"))
     return [*drawn, text(_LEFT + _WIDTH / 2, base + 34, unit.name, "soft", "middle")]
-
-
-def _step(top: float) -> float:
-    """1, 2 or 5 times a power of ten, of which at most six lie below ``top``."""
-    power = 10.0 ** floor(log10(top / 6))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / 6)
 
 
 def _short_enough(rows: Sequence[Lap], end: float) -> tuple[list[Lap], float]:
