@@ -46,11 +46,11 @@ class Agreement:
 
     def row(self, epoch: int, metrics: Sequence[Metric]) -> Row:
         """What metrics say about the samples of all ranks."""
+        if self._comm.size == 1:
+            return {metric.name: metric.value for metric in metrics}
         said = ([metric.sums for metric in metrics], self._interrupt.asked)
         told = self._comm.gather(f"the metrics of epoch {epoch}", said)
         self._interrupt.agree(any(asked for _, asked in told))
-        if self._comm.size == 1:
-            return {metric.name: metric.value for metric in metrics}
         row = {}
         for metric, *parts in zip(metrics, *[sums for sums, _ in told], strict=True):
             whole = copy.copy(metric)
